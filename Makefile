@@ -1,0 +1,46 @@
+# make test   everything a change must pass; the same command as CI's
+# make full   the long tests as well
+# make build  the command, in ./bin
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+FUZZTIME    ?= 30s
+
+.PHONY: test full build lint fmt vet staticcheck cross unit fuzz
+
+test: lint cross unit
+
+full: test fuzz
+
+build:
+	go build -o bin/chunkup ./cmd/chunkup
+
+lint: fmt vet staticcheck
+
+fmt:
+	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
+
+vet:
+	go vet ./...
+
+staticcheck:
+	go run $(STATICCHECK) ./...
+
+# The command pulls in the library, so that building it builds everything but
+# the tests.
+cross:
+	@for p in $(PLATFORMS); do \
+		echo "build $$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -o /dev/null ./cmd/chunkup || exit 1; \
+	done
+
+unit:
+	go test -race -timeout 15m ./...
+
+# Each fuzz target for FUZZTIME.
+fuzz:
+	@for pkg in $$(go list ./...); do \
+		for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
