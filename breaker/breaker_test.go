@@ -1,0 +1,280 @@
+package breaker_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chunkup/chunkup/breaker"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// The model test is cheap; rapid's own default of 100 cases is too few for it.
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("10000"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	ms = time.Millisecond
+	s  = time.Second
+)
+
+func always(f float64) func() float64 { return func() float64 { return f } }
+
+func allow(t *testing.T, b *breaker.Breaker, op string) *breaker.Permit {
+	t.Helper()
+	p, err := b.Allow(op)
+	if err != nil {
+		t.Fatalf("Allow(%q) at a breaker that is %v: %v", op, b.State(), err)
+	}
+	return p
+}
+
+func refused(t *testing.T, b *breaker.Breaker) *breaker.OpenError {
+	t.Helper()
+	p, err := b.Allow("refused?")
+	e, ok := errors.AsType[*breaker.OpenError](err)
+	if p != nil || !ok || !errors.Is(err, breaker.ErrOpen) {
+		t.Fatalf("Allow = %v, %v, want *OpenError that is ErrOpen", p, err)
+	}
+	return e
+}
+
+func wantState(t *testing.T, b *breaker.Breaker, want breaker.State) {
+	t.Helper()
+	if got := b.State(); got != want {
+		t.Fatalf("State() = %v, want %v", got, want)
+	}
+}
+
+// trip opens a breaker that has Failures 1 or no success behind it.
+func trip(t *testing.T, b *breaker.Breaker) {
+	t.Helper()
+	for i := 0; b.State() == breaker.Closed; i++ {
+		if i == 10 {
+			t.Fatal("ten failures did not open the breaker")
+		}
+		allow(t, b, fmt.Sprint("trip/", i)).Report(breaker.Failure)
+	}
+}
+
+// TestTrip plays attempts, one word each ("+" success, "-op" failure of op,
+// "~op" ignored, else a pause), and looks at which of them opens the breaker.
+func TestTrip(t *testing.T) {
+	no := breaker.Options{Quiet: -1}
+	for _, tt := range []struct {
+		name   string
+		o      breaker.Options
+		script string
+		want   breaker.State // after the last word; Closed before it
+	}{
+		{"five distinct", breaker.Options{}, "-a -b -c -d -e", breaker.Open},
+		{"four distinct", breaker.Options{}, "-a -b -c -d", breaker.Closed},
+		{"one part fifty times", breaker.Options{}, strings.Repeat("-a ", 50), breaker.Closed},
+		{"four of them again and again", breaker.Options{}, strings.Repeat("-a -b -c -d ", 10) + "-e", breaker.Open},
+		{"success clears the set", no, "-a -b -c -d + -e -a -b -c", breaker.Closed},
+		{"and it is counted anew", no, "-a -b -c -d + -a -b -c -d -e", breaker.Open},
+		{"too soon after a success", breaker.Options{}, "+ -a -b -c -d 1999ms -e", breaker.Closed},
+		{"just long enough after it", breaker.Options{}, "+ -a -b -c -d 2s -e", breaker.Open},
+		{"quiet runs from the last success", breaker.Options{}, "+ 1s + 1999ms -a -b -c -d -e", breaker.Closed},
+		{"looked at again at each failure", breaker.Options{}, "+ -a -b -c -d -e -f -g 2s -a", breaker.Open},
+		{"but not by time alone", breaker.Options{}, "+ -a -b -c -d -e 10s", breaker.Closed},
+		{"quiet by option", breaker.Options{Quiet: 7 * s}, "+ 6999ms -a -b -c -d -e 1ms -a", breaker.Open},
+		{"no quiet by option", no, "+ -a -b -c -d -e", breaker.Open},
+		{"ignored is no evidence", breaker.Options{}, "-a -b -c -d ~e ~f", breaker.Closed},
+		{"neither way", breaker.Options{}, "-a -b -c -d ~a ~f -e", breaker.Open},
+		{"failures by option", breaker.Options{Failures: 2}, "-a -a -b", breaker.Open},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := breaker.New(tt.o)
+				for _, w := range strings.Fields(tt.script) {
+					wantState(t, b, breaker.Closed)
+					switch w[0] {
+					case '+':
+						allow(t, b, "ok").Report(breaker.Success)
+					case '-':
+						allow(t, b, w[1:]).Report(breaker.Failure)
+					case '~':
+						allow(t, b, w[1:]).Report(breaker.Ignored)
+					default:
+						d, err := time.ParseDuration(w)
+						if err != nil {
+							t.Fatal(err)
+						}
+						time.Sleep(d)
+					}
+				}
+				wantState(t, b, tt.want)
+			})
+		})
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{Rand: always(0.6)})
+		for i := range 5 {
+			allow(t, b, fmt.Sprint(i)).Report(breaker.Failure)
+		}
+		start := time.Now()
+		for _, want := range []time.Duration{800 * ms, 500 * ms, ms} { // of (1+0.6)/2 · 1 s
+			time.Sleep(time.Until(start.Add(800*ms - want)))
+			before := time.Now()
+			e := refused(t, b)
+			if e.RetryIn != want {
+				t.Errorf("RetryIn = %v, want %v", e.RetryIn, want)
+			}
+			if !strings.HasSuffix(e.Error(), "try again in "+want.String()) {
+				t.Errorf("the message does not tell when to try again: %q", e)
+			}
+			if d := time.Since(before); d != 0 {
+				t.Errorf("Allow took %v", d)
+			}
+		}
+		time.Sleep(ms - time.Nanosecond)
+		if e := refused(t, b); e.RetryIn != 1 || !strings.HasSuffix(e.Error(), "in 1ms") {
+			t.Errorf("a nanosecond before the end: RetryIn = %d, message %q", e.RetryIn, e)
+		}
+		time.Sleep(time.Nanosecond)
+		wantState(t, b, breaker.Open) // nobody has taken the probe
+		p := allow(t, b, "x")
+		if !p.Probe() {
+			t.Error("the first after the cooldown is no probe")
+		}
+		wantState(t, b, breaker.HalfOpen)
+		time.Sleep(time.Hour)
+		if e := refused(t, b); e.RetryIn != s {
+			t.Errorf("while a probe is out: RetryIn = %v, want the first cooldown", e.RetryIn)
+		}
+		p.Report(breaker.Success)
+		wantState(t, b, breaker.Closed)
+		if allow(t, b, "x").Probe() {
+			t.Error("a permit of a closed breaker is a probe")
+		}
+	})
+}
+
+func TestTimeAloneNeverCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{})
+		trip(t, b)
+		time.Sleep(1000 * time.Hour)
+		wantState(t, b, breaker.Open)
+		p := allow(t, b, "probe")
+		time.Sleep(1000 * time.Hour)
+		wantState(t, b, breaker.HalfOpen)
+		refused(t, b)
+		p.Report(breaker.Ignored)
+	})
+}
+
+func TestCooldowns(t *testing.T) {
+	const forever = time.Duration(math.MaxInt64)
+	for _, tt := range []struct {
+		name string
+		o    breaker.Options
+		want []time.Duration // each ends with a probe that fails
+	}{
+		{"defaults, top of the range", breaker.Options{Rand: always(1)},
+			[]time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s}},
+		{"defaults, bottom", breaker.Options{Rand: always(0)},
+			[]time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s, 15 * s, 15 * s}},
+		{"fixed", breaker.Options{Cooldown: 3 * s, MaxCooldown: 3 * s, Rand: always(1)},
+			[]time.Duration{3 * s, 3 * s, 3 * s}},
+		{"cut at the top", breaker.Options{Cooldown: 3 * s, MaxCooldown: 7 * s, Rand: always(1)},
+			[]time.Duration{3 * s, 6 * s, 7 * s, 7 * s}},
+		{"maximum below the first", breaker.Options{Cooldown: 60 * s, Rand: always(1)},
+			[]time.Duration{60 * s, 60 * s}},
+		{"no overflow", breaker.Options{Cooldown: forever / 3, MaxCooldown: forever, Rand: always(0)},
+			[]time.Duration{forever / 6, forever / 3, forever / 2, forever / 2}},
+		{"negative is the default", breaker.Options{Failures: -1, Cooldown: -1, MaxCooldown: -1, Rand: always(1)},
+			[]time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := breaker.New(tt.o)
+				for range 2 { // the second time shows that a success goes back to the first cooldown
+					var old []*breaker.Permit
+					for range tt.want {
+						old = append(old, allow(t, b, "old"))
+					}
+					trip(t, b)
+					for i, want := range tt.want {
+						// A float64 has 53 bits: enough for all but the absurd.
+						if got := refused(t, b).RetryIn; (got - want).Abs() > want>>50 {
+							t.Fatalf("cooldown %d = %v, want %v", i, got, want)
+						}
+						if want > time.Hour { // the bubble's clock would end first
+							old[i].Report(breaker.Success)
+						} else {
+							time.Sleep(want - time.Nanosecond)
+							refused(t, b)
+							time.Sleep(time.Nanosecond)
+						}
+						allow(t, b, "probe").Report(breaker.Failure)
+					}
+					if slices.Max(tt.want) > time.Hour {
+						return
+					}
+					time.Sleep(time.Hour)
+					allow(t, b, "probe").Report(breaker.Success)
+					time.Sleep(2 * s) // Quiet
+				}
+			})
+		})
+	}
+}
+
+func TestDefaultJitter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var low, high int
+		for range 200 {
+			b := breaker.New(breaker.Options{})
+			trip(t, b)
+			switch d := refused(t, b).RetryIn; {
+			case d < s/2 || d >= s:
+				t.Fatalf("cooldown = %v, want [0.5s, 1s)", d)
+			case d < s*3/4:
+				low++
+			default:
+				high++
+			}
+		}
+		if low < 50 || high < 50 {
+			t.Errorf("%d cooldowns below 0.75 s and %d above it: not uniform", low, high)
+		}
+	})
+}
+
+func TestStrings(t *testing.T) {
+	got := fmt.Sprint(breaker.State(0), breaker.Open, breaker.HalfOpen, breaker.State(9))
+	if want := "closed open half-open State(9)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func BenchmarkAllowReport(b *testing.B) {
+	br := breaker.New(breaker.Options{})
+	for b.Loop() {
+		p, err := br.Allow("op")
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.Report(breaker.Success)
+	}
+}
