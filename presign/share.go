@@ -1,0 +1,85 @@
+package presign
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// mintTimeout bounds one shared call of a provider. It runs detached from the
+// callers, so something has to end it; a minting service that has not answered
+// in half a minute will not.
+const mintTimeout = 30 * time.Second
+
+// Share returns a provider over p in which callers that want the same part at
+// the same time share one call, and all who report an expiry at the same time
+// share one Renew. A shared call is detached from its callers: one that gives
+// up does not take the others with it, and the call itself is bounded by 30 s.
+// The result is a [Renewer] whether or not p is one, and safe for concurrent
+// use.
+func Share(p Provider) *Shared {
+	return &Shared{provider: p}
+}
+
+// Shared is a [Provider] made by [Share]. The zero value is not usable.
+type Shared struct {
+	provider Provider
+	presigns singleflight.Group
+	renewals singleflight.Group
+}
+
+// Presign asks the provider, or joins a caller that is already asking for the
+// same part. The headers of what it returns belong to the caller.
+func (s *Shared) Presign(ctx context.Context, p Part) (Request, error) {
+	v, err := detached(ctx, &s.presigns, identity(p), func(ctx context.Context) (any, error) {
+		return s.provider.Presign(ctx, p)
+	})
+	if err != nil {
+		return Request{}, err
+	}
+	r := v.(Request)
+	r.Header = r.Header.Clone()
+	return r, nil
+}
+
+// Renew tells the provider, if it is a [Renewer], to forget what may be stale.
+func (s *Shared) Renew(ctx context.Context) error {
+	renewer, ok := s.provider.(Renewer)
+	if !ok {
+		return nil
+	}
+	_, err := detached(ctx, &s.renewals, "", func(ctx context.Context) (any, error) {
+		return nil, renewer.Renew(ctx)
+	})
+	return err
+}
+
+// detached runs f once for all who call with the same key meanwhile, on a
+// context that keeps ctx's values but not its end.
+func detached(ctx context.Context, g *singleflight.Group, key string, f func(context.Context) (any, error)) (any, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	shared := g.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), mintTimeout,
+			fmt.Errorf("presign: no request after %v", mintTimeout))
+		defer cancel()
+		return f(ctx)
+	})
+	select {
+	case r := <-shared:
+		return r.Val, r.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// identity tells parts apart. A part that was read again has another checksum
+// and must not be given the request for the old one.
+func identity(p Part) string {
+	return strconv.Quote(p.Bucket) + strconv.Quote(p.Key) + strconv.Quote(p.UploadID) +
+		strconv.Itoa(p.Number) + "/" + strconv.FormatInt(p.Size, 10) + "/" + p.ChecksumHeader + "/" + p.Checksum
+}
