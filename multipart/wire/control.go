@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// maxControl bounds the answer to a control call, in bytes. A page of 10,000
+// parts (MinIO) with their checksums is about 4 MB.
+const maxControl = 16 << 20
+
+// Doer makes control calls: small requests whose answer is wanted whole. It
+// fits the HTTPClient option of the AWS SDK's clients.
+type Doer struct {
+	client *Client
+	limits Limits
+}
+
+// Control returns a Doer over the client's connections whose answers may take
+// as long as given: until the status line, and from there to their end. 0
+// keeps the client's limits.
+func (c *Client) Control(answer time.Duration) *Doer {
+	limits := c.limits
+	if answer != 0 {
+		limits.Answer, limits.Read = answer, answer
+	}
+	return &Doer{client: c, limits: limits}
+}
+
+// Do sends the request once, under the deadlines, and returns the answer with
+// its body already read; a redirect is an answer. Errors are those of
+// [Client.Do], but that every status is returned as it is.
+func (d *Doer) Do(req *http.Request) (*http.Response, error) {
+	if req.ContentLength < 0 {
+		return nil, fmt.Errorf("%s: a control call needs a body of known length", req.Method)
+	}
+	a := &attempt{client: d.client, limits: d.limits, size: req.ContentLength, maxRead: maxControl}
+	answer, err := a.do(req.Clone(req.Context()), req.Body, nil)
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status:     fmt.Sprintf("%d %s", answer.Status, http.StatusText(answer.Status)),
+		StatusCode: answer.Status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        answer.Header,
+		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
+		ContentLength: int64(len(answer.Body)),
+		Request:       req,
+	}, nil
+}
