@@ -1,0 +1,69 @@
+package chunker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Part is one piece of an object. The zero Part is empty.
+type Part struct {
+	Number int   // from 1, as stores count
+	Offset int64 // of its first byte in the object
+	Size   int64 // bytes
+}
+
+// Reader returns a reader of exactly this part of src, from its first byte.
+// Every attempt to send a part takes a new one, so that none sends the rest of
+// what another left.
+func (p Part) Reader(src io.ReaderAt) *Reader {
+	return &Reader{src: src, offset: p.Offset, left: p.Size}
+}
+
+// Reader reads one part. It buffers nothing: each Read is one ReadAt of the
+// source. It is for one goroutine; readers of one source do not disturb each
+// other. Make one with [Part.Reader].
+type Reader struct {
+	src    io.ReaderAt
+	offset int64 // of the next byte, in the source
+	left   int64 // bytes
+}
+
+// Read implements [io.Reader]. It returns io.EOF only after the whole part; when
+// the source fails or ends before that, the error is a [*ReadError].
+func (r *Reader) Read(b []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, io.EOF
+	}
+	b = b[:min(int64(len(b)), r.left)]
+	n, err := r.src.ReadAt(b, r.offset)
+	r.offset += int64(n)
+	r.left -= int64(n)
+	if n == len(b) {
+		// The source may say io.EOF together with its last bytes.
+		return n, nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, &ReadError{Offset: r.offset, Err: err}
+}
+
+// ReadError says that the bytes of a part could not be read from its source. It
+// tells a failure of the local disk from one of the network, which no retry over
+// the network would mend.
+type ReadError struct {
+	Offset int64 // of the first byte that was not read, in the source
+	Err    error // io.ErrUnexpectedEOF when the source ended there
+}
+
+// Error says where the source failed, and why.
+func (e *ReadError) Error() string {
+	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
+		return fmt.Sprintf("the source ended at byte %d, before its size at the start was reached: %v", e.Offset, e.Err)
+	}
+	return fmt.Sprintf("read the source at byte %d: %v", e.Offset, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Err }
