@@ -1,0 +1,108 @@
+package budget_test
+
+import (
+	"context"
+	"flag"
+	"math"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"github.com/chunkup/chunkup/budget"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const mib = 1 << 20
+
+// cases sets how many cases the properties of this test try, unless the command
+// line says it.
+func cases(t *testing.T, n int) {
+	t.Helper()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if given {
+		return
+	}
+	checks := flag.Lookup("rapid.checks").Value
+	before := checks.String()
+	t.Cleanup(func() { _ = checks.Set(before) })
+	if err := checks.Set(strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// begin calls Begin in a goroutine of the bubble and lets it come to rest.
+func begin(ctx context.Context, o *budget.Operation) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- o.Begin(ctx) }()
+	synctest.Wait()
+	return result
+}
+
+// begun tells whether the Begin behind result has returned, without error.
+func begun(t *testing.T, result <-chan error) bool {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-result:
+		if err != nil {
+			t.Fatalf("Begin: %v", err)
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// mustBegin fails the test if the attempt does not start at once.
+func mustBegin(t *testing.T, o *budget.Operation) {
+	t.Helper()
+	if !begun(t, begin(t.Context(), o)) {
+		t.Fatal("the attempt did not start at once")
+	}
+}
+
+// failing returns n operations that have failed: as probes, which start in doubt
+// too and cost nothing.
+func failing(s *budget.Share, n int, bytes int64) []*budget.Operation {
+	ops := make([]*budget.Operation, n)
+	for i := range ops {
+		ops[i] = s.Operation(bytes)
+		ops[i].Probe()
+		ops[i].Settle(budget.Failure, bytes)
+	}
+	return ops
+}
+
+// succeed ends doubt, and earns what a success of this many bytes earns.
+func succeed(s *budget.Share, bytes int64) {
+	o := s.Operation(bytes)
+	o.Probe()
+	o.Settle(budget.Success, bytes)
+	o.End()
+}
+
+// drain spends n retries of this many bytes on operations that give up then.
+func drain(t *testing.T, s *budget.Share, n int, bytes int64) {
+	t.Helper()
+	for _, o := range failing(s, n, bytes) {
+		mustBegin(t, o)
+		o.Settle(budget.Failure, bytes)
+		o.End()
+	}
+}
+
+func near(a, b float64) bool {
+	return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), math.Abs(b))
+}
+
+// wantLevel compares what is left with requests and bytes.
+func wantLevel(t *testing.T, b *budget.Budget, requests, bytes float64) {
+	t.Helper()
+	if l := b.Level(); !near(l.Requests, requests) || !near(l.Bytes, bytes) {
+		t.Errorf("level: %v requests and %v bytes, want %v and %v", l.Requests, l.Bytes, requests, bytes)
+	}
+}
