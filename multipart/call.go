@@ -1,0 +1,108 @@
+package multipart
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/chunkup/chunkup/budget"
+	"github.com/chunkup/chunkup/multipart/wire"
+)
+
+// call is one operation from its first attempt to its end: what the retry loop
+// remembers about it.
+type call struct {
+	op    wire.Operation
+	part  int
+	name  string // tells operations apart at the breaker
+	bytes int64  // what one attempt puts on the wire
+	lane  bool   // takes a lane: the data plane
+	first bool   // the first of an upload: refused, not kept waiting, by an open breaker
+	pay   *budget.Operation
+	waits *schedule
+
+	began     time.Time
+	attempts  int   // that were sent
+	failures  int   // in a row, with nothing else of the upload succeeding in between
+	counted   int   // failures in all
+	successes int64 // of the upload, at the last failure
+	remints   int   // in a row
+	rereads   int
+	wait      time.Duration // before the next attempt
+	reason    string        // of that wait
+	ambiguous bool          // an earlier attempt may have been applied
+	expect    bool          // the last attempt may have hidden a refusal
+	expired   bool          // the last attempt's request had expired
+	last      error         // what failed last
+}
+
+// newCall begins an operation; its end must be told to c.pay.
+func (r *run) newCall(op wire.Operation, part int, bytes int64) *call {
+	return &call{
+		op: op, part: part, bytes: bytes,
+		name:  r.token + "/" + op.String() + "/" + strconv.Itoa(part),
+		lane:  op == wire.PutPart || op == wire.PutObject,
+		pay:   r.share.Operation(bytes),
+		waits: newSchedule(r.options.Backoff, r.options.Rand),
+		began: time.Now(),
+	}
+}
+
+// result is what one attempt got.
+type result struct {
+	answer  wire.Answer
+	err     error
+	local   bool // it failed on this side
+	bare    bool // a success without its proof
+	expired bool // by the store's clock
+}
+
+// controlResult is the result of a control call.
+func controlResult(err error) result { return result{err: err, local: isLocal(err)} }
+
+// slow reports a deadline that was missed although bytes moved, or the store's
+// own word for it.
+func (res result) slow() bool {
+	if e, ok := errors.AsType[*wire.DeadlineError](res.err); ok {
+		return e.Slow()
+	}
+	e, ok := errors.AsType[*wire.StoreError](res.err)
+	return ok && e.Code == "RequestTimeout" && e.Status == 400
+}
+
+// classify puts the attempt's end before the classifier.
+func (r *run) classify(c *call, res result) wire.Class {
+	o := wire.Outcome{Op: c.op, Status: res.answer.Status, Bare: res.bare || res.err != nil, Expired: res.expired,
+		Ambiguous: c.ambiguous, Contacted: r.endpoint.contacted.Load()}
+	if e, ok := errors.AsType[*wire.StoreError](res.err); ok {
+		o.Status, o.Code, o.Message = e.Status, e.Code, e.Message
+	} else if res.err != nil {
+		o.Status, o.Err = 0, res.err
+	} else if o.Status == 0 {
+		o.Status = 200 // a control call that returned without an error
+	}
+	return wire.Classify(o)
+}
+
+// hidesRefusal tells an error behind which the store may have refused the
+// request before it read the body: the next attempt asks first.
+func hidesRefusal(res result) bool {
+	return res.answer.Status == 0 && (errors.Is(res.err, syscall.EPIPE) ||
+		errors.Is(res.err, syscall.ECONNRESET) || errors.Is(res.err, io.ErrUnexpectedEOF) || errors.Is(res.err, io.EOF))
+}
+
+// neverConnected tells an attempt that found no host, or none that would take a
+// connection.
+func neverConnected(err error) bool {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return true
+	}
+	if d, ok := errors.AsType[*wire.DeadlineError](err); ok && d.Phase == wire.PhaseConnect {
+		return true
+	}
+	_, ok := errors.AsType[*net.DNSError](err)
+	return ok
+}

@@ -1,0 +1,108 @@
+package multipart
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/chunkup/chunkup/chunker"
+)
+
+// Control is the control plane of a store: the small, rare and sometimes
+// ambiguous calls around the parts. The uploader calls it from many goroutines
+// at once.
+//
+// Every method makes one attempt and does not retry. A refusal is returned as
+// a *wire.StoreError (wrapped or not), a missed deadline as a
+// *wire.DeadlineError, the end of the context as its cause, anything else as
+// the transport's error.
+type Control interface {
+	// Traits says what the store can do. It makes no call.
+	Traits() Traits
+
+	// Create begins an upload. It is not idempotent: each success is another
+	// upload.
+	Create(ctx context.Context, i Intent) (Upload, error)
+
+	// List returns the parts that the store holds, all pages of them, in the
+	// order of their numbers.
+	List(ctx context.Context, u Upload) ([]Receipt, error)
+
+	// Complete makes the object from the parts. An empty ETag in what it
+	// returns counts as no answer.
+	Complete(ctx context.Context, u Upload, c Completion) (Info, error)
+
+	// Abort drops an upload and its parts. An upload that is already gone is a
+	// success.
+	Abort(ctx context.Context, u Upload) error
+
+	// Head says what the store has under a key, its checksum included if it
+	// keeps one.
+	Head(ctx context.Context, bucket, key string) (Info, error)
+}
+
+// Traits are what stores differ in, as data.
+type Traits struct {
+	// Endpoint is the scheme and host that requests go to; with the bucket it
+	// names the [Endpoint] that uploads share.
+	Endpoint string
+
+	// Limits of part sizes and numbers; zero fields mean S3's.
+	Limits chunker.Limits
+
+	// Algorithm is that of the digest which is signed into each part's
+	// request. None sends none.
+	Algorithm chunker.Algorithm
+
+	// FullObject says that the store combines the parts' digests into the
+	// whole object's (Algorithm must be a CRC), takes ours with Complete and
+	// compares them.
+	FullObject bool
+
+	// MetaPrefix is how the store spells user metadata ("X-Amz-Meta-" if
+	// empty).
+	MetaPrefix string
+}
+
+// Intent is an upload that is to be created.
+type Intent struct {
+	Bucket, Key string
+
+	// Header holds the object's properties and metadata as HTTP headers.
+	Header http.Header
+
+	// Algorithm and FullObject are declared at creation where the store needs
+	// that; None declares nothing.
+	Algorithm  chunker.Algorithm
+	FullObject bool
+}
+
+// Upload names an unfinished multipart upload at its store.
+type Upload struct {
+	Bucket, Key, ID string
+}
+
+// Receipt is a part that the store has acknowledged or lists.
+type Receipt struct {
+	Number int
+	Size   int64
+	ETag   string
+	Digest chunker.Digest // zero if the store named none
+}
+
+// Completion is what Complete sends.
+type Completion struct {
+	Parts      []Receipt // in the order of their numbers
+	Size       int64     // of the whole object, in bytes
+	Algorithm  chunker.Algorithm
+	FullObject bool
+	Digest     chunker.Digest // the whole object's, if FullObject
+}
+
+// Info is what a store says of an object.
+type Info struct {
+	Size      int64
+	ETag      string
+	VersionID string
+	Digest    chunker.Digest    // of the whole object; zero if the store named none
+	Metadata  map[string]string // the user's, keys in lower case
+}

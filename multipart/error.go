@@ -1,0 +1,108 @@
+package multipart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/wire"
+)
+
+// Why retrying stopped; match with errors.Is.
+var (
+	// ErrAttempts: the operation has failed as often as it may.
+	ErrAttempts = errors.New("too many attempts")
+
+	// ErrElapsed: no byte of the upload was acknowledged for too long.
+	ErrElapsed = errors.New("no progress for too long")
+
+	// ErrExpired: new requests were refused as expired, again and again.
+	ErrExpired = errors.New("fresh requests are refused as expired: is this machine's clock right?")
+)
+
+// ErrUnknownOutcome means that the store may or may not have made the object,
+// and would not say.
+var ErrUnknownOutcome = errors.New("the store may or may not have the object")
+
+// ErrSourceChanged means that the source was not the same from the first byte
+// read to the last. No object was made from it, unless the error says so.
+var ErrSourceChanged = errors.New("the source changed while it was read")
+
+// ErrCredentials means that there are no credentials, or none that can be used.
+// A [Control] or provider wraps it; it is never tried again.
+var ErrCredentials = errors.New("no usable credentials")
+
+// MismatchError says that the store holds something else than was sent.
+type MismatchError struct {
+	What      string // "crc64nvme", "size"
+	Want, Got string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s mismatch: the store says %s, the source has %s", e.What, e.Got, e.Want)
+}
+
+// Error is how an upload fails: what was being done, what failed last, why it
+// was not tried again, and what is needed to go on or to clean up.
+type Error struct {
+	Op       wire.Operation
+	Object   string // s3://bucket/key
+	UploadID string // empty before there was one, and for a single PUT
+	Part     int    // 0 if it was not a part
+
+	Attempts int           // of this operation
+	Elapsed  time.Duration // since the operation began
+	Stopped  error         // ErrAttempts, ErrElapsed, ErrExpired; nil if trying again was no use
+	Err      error         // what failed last
+
+	// Abort is why the upload could not be dropped at the store; nil if it was
+	// dropped or there was none.
+	Abort error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op.String())
+	if e.Part > 0 {
+		fmt.Fprintf(&b, " %d", e.Part)
+	}
+	fmt.Fprintf(&b, " of %s: ", e.Object)
+	if e.Stopped != nil {
+		fmt.Fprintf(&b, "gave up after %s in %v, %v: ", attempts(e.Attempts), e.Elapsed.Round(time.Millisecond), e.Stopped)
+	}
+	b.WriteString(e.Err.Error())
+	if e.Abort != nil {
+		fmt.Fprintf(&b, " (upload %s could not be aborted and may be billed until it is: %v)", e.UploadID, e.Abort)
+	}
+	return b.String()
+}
+
+// Unwrap gives the last failure first, then why retrying stopped.
+func (e *Error) Unwrap() []error {
+	if e.Stopped == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Err, e.Stopped}
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// isLocal tells what failed on this side: there is no point in asking the store
+// again, and nothing to hold against it.
+func isLocal(err error) bool {
+	_, read := errors.AsType[*chunker.ReadError](err)
+	_, mint := errors.AsType[*mintError](err)
+	return read || mint || errors.Is(err, ErrCredentials)
+}
+
+// canceled tells the end of the caller's context (or a sibling's failure) from
+// everything that may be tried again.
+func canceled(ctx context.Context) bool { return ctx.Err() != nil }

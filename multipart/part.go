@@ -1,0 +1,156 @@
+package multipart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/wire"
+	"github.com/chunkup/chunkup/presign"
+)
+
+// sendAll sends every part. The group holds more parts than there are lanes,
+// because those that wait for a retry hold none.
+func (r *run) sendAll(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(2 * r.endpoint.lanes.Limit())
+	for p := range r.plan.Parts() {
+		if canceled(ctx) {
+			break
+		}
+		g.Go(func() error { return r.sendPart(ctx, p) })
+	}
+	return g.Wait()
+}
+
+func (r *run) sendPart(ctx context.Context, p chunker.Part) error {
+	c := r.newCall(wire.PutPart, p.Number, p.Size)
+	defer c.pay.End()
+	receipt := &r.parts[p.Number-1]
+	return r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, receipt) })
+}
+
+// putObject sends the whole source in one PUT.
+func (r *run) putObject(ctx context.Context) error {
+	p := chunker.Part{Number: 1, Size: r.plan.Size}
+	c := r.newCall(wire.PutObject, 0, p.Size)
+	defer c.pay.End()
+	c.first = true
+	err := r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, &r.parts[0]) })
+	if err != nil {
+		return err
+	}
+	r.info.ETag, r.whole = r.parts[0].ETag, r.parts[0].Digest
+	if err := r.source.Changed(); err != nil {
+		return r.fail(c, fmt.Errorf("%w, and the object holds what was read: %w", ErrSourceChanged, err), nil)
+	}
+	return nil
+}
+
+// put makes one attempt to send the bytes of p, and fills in the receipt.
+func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt) result {
+	if r.traits.Algorithm != chunker.None && (receipt.Digest.IsZero() || c.rereads > 0) {
+		d, err := chunker.Sum(p.Reader(r.source), r.traits.Algorithm)
+		if err != nil {
+			return result{err: r.sourceError(err), local: true}
+		}
+		receipt.Digest = d
+	}
+	request, err := r.mint(ctx, c, p, receipt.Digest)
+	if err != nil {
+		return result{err: err, local: true}
+	}
+	a := attempt{progress: r.progress}
+	answer, err := r.endpoint.client.Do(ctx, wire.Request{
+		Method: request.Method, URL: request.URL, Header: request.Header,
+		Body: p.Reader(r.source), Size: p.Size,
+		InFlight: r.inFlight(), Expect: c.expect, Progress: a.moved,
+	})
+	res := result{answer: answer, err: err, local: isLocal(err)}
+	if err == nil {
+		res = r.receive(res, p, receipt)
+	}
+	if res.local {
+		res.err = r.sourceError(res.err)
+	}
+	res.expired = hasExpired(request, answer)
+	if res.err != nil {
+		a.failed()
+	}
+	return res
+}
+
+// receive checks what a successful answer carries.
+func (r *run) receive(res result, p chunker.Part, receipt *Receipt) result {
+	etag := res.answer.Header.Get("ETag")
+	if etag == "" {
+		res.bare, res.err = true, errors.New("the store answered success without an ETag")
+		return res
+	}
+	receipt.Number, receipt.Size, receipt.ETag = p.Number, p.Size, etag
+	return res
+}
+
+// inFlight is how many parts share the link: those that are on it, or as many
+// of ours as there are lanes for.
+func (r *run) inFlight() int {
+	gate := r.endpoint.lanes
+	return max(gate.Held(), min(gate.Limit(), r.plan.Len()))
+}
+
+// sourceError says that the source changed, if that is why it could not be
+// read.
+func (r *run) sourceError(err error) error {
+	if changed := r.source.Changed(); changed != nil {
+		return fmt.Errorf("%w: %w", ErrSourceChanged, changed)
+	}
+	return err
+}
+
+// hasExpired tells by the store's clock whether the request came too late. The
+// header has no fraction of a second.
+func hasExpired(r presign.Request, a wire.Answer) bool {
+	if r.NotAfter.IsZero() || a.Status == 0 {
+		return false
+	}
+	return wire.NewStoreError(a.Status, a.Header).Date.Add(time.Second).After(r.NotAfter)
+}
+
+// proveSource looks at the source again before the parts become an object. If
+// it is not as it was, what was sent must still be what is there.
+func (r *run) proveSource(ctx context.Context) error {
+	changed := r.source.Changed()
+	if changed == nil {
+		return nil
+	}
+	failed := &Error{Op: wire.Complete, Object: r.object.String(), UploadID: r.upload.ID,
+		Err: fmt.Errorf("%w: %w", ErrSourceChanged, changed)}
+	for p := range r.plan.Parts() {
+		if canceled(ctx) {
+			failed.Err = context.Cause(ctx)
+			return failed
+		}
+		d, err := chunker.Sum(p.Reader(r.source), r.traits.Algorithm)
+		if err != nil || d.IsZero() || d != r.parts[p.Number-1].Digest {
+			return failed
+		}
+	}
+	r.teller.tell(Event{Kind: Warned, Err: fmt.Errorf("the bytes that were sent are still there, but %w", changed)})
+	return nil
+}
+
+// wholeDigest combines the parts' digests, where the store does so too.
+func (r *run) wholeDigest() (chunker.Digest, error) {
+	digests := make([]chunker.Digest, len(r.parts))
+	for i, p := range r.parts {
+		digests[i] = p.Digest
+	}
+	if !r.traits.FullObject {
+		return chunker.Digest{}, nil
+	}
+	return chunker.Whole(r.plan, digests)
+}

@@ -1,0 +1,53 @@
+package multipart
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// socketBuffer is what a connection may swallow without the other side having
+// seen it: 4 MiB on Linux (tcp_wmem). An attempt that sent less proves nothing.
+const socketBuffer = 4 << 20
+
+// progress counts an upload's bytes and remembers when one was last
+// acknowledged. It is safe for concurrent use.
+type progress struct {
+	total int64
+	done  atomic.Int64 // of finished parts and of attempts under way
+	began time.Time
+	last  atomic.Int64 // nanoseconds from began
+}
+
+func newProgress(total int64) *progress {
+	return &progress{total: total, began: time.Now()}
+}
+
+// seen notes that the store has had bytes of this upload.
+func (p *progress) seen() { p.last.Store(int64(time.Since(p.began))) }
+
+func (p *progress) lastSeen() time.Time { return p.began.Add(time.Duration(p.last.Load())) }
+
+// excuse takes d out of the time without progress.
+func (p *progress) excuse(d time.Duration) {
+	p.last.Store(min(p.last.Load()+int64(d), int64(time.Since(p.began))))
+}
+
+// level is for observers.
+func (p *progress) level() (done, total int64) { return p.done.Load(), p.total }
+
+// attempt counts the bytes of one attempt as they go, and takes them back if
+// it fails.
+type attempt struct {
+	progress *progress
+	sent     int64
+}
+
+func (a *attempt) moved(n int) {
+	a.sent += int64(n)
+	a.progress.done.Add(int64(n))
+	if a.sent > socketBuffer {
+		a.progress.seen()
+	}
+}
+
+func (a *attempt) failed() { a.progress.done.Add(-a.sent) }

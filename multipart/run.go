@@ -1,0 +1,146 @@
+package multipart
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chunkup/chunkup/budget"
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/wire"
+	"github.com/chunkup/chunkup/presign"
+)
+
+// run is one upload, from its plan to its result.
+type run struct {
+	control  Control
+	provider *presign.Shared
+	options  Options
+	endpoint *Endpoint
+	traits   Traits
+
+	object Object
+	header http.Header // the object's, with the token
+	source chunker.Source
+	plan   chunker.Plan
+	token  string
+	began  time.Time
+
+	share     *budget.Share
+	progress  *progress
+	teller    *teller
+	successes atomic.Int64 // operations that were done
+
+	upload Upload    // set by create, before there are parts
+	parts  []Receipt // by part number - 1; each written by its own part
+	info   Info      // what the store said at the end
+	whole  chunker.Digest
+
+	mu    sync.Mutex
+	stats Result
+}
+
+func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan) *run {
+	r := &run{
+		control: u.control, provider: u.provider, options: u.options,
+		endpoint: u.endpoint(o.Bucket), traits: u.control.Traits(),
+		object: o, source: src, plan: plan, token: newToken(), began: time.Now(),
+		progress: newProgress(plan.Size),
+		parts:    make([]Receipt, plan.Len()),
+	}
+	r.header = o.headers(r.traits.MetaPrefix, r.token)
+	r.share = r.endpoint.budget.Join(plan.PartSize)
+	r.teller = newTeller(u.options.OnEvent, o, r.progress.level)
+	r.endpoint.watch(r)
+	r.teller.tell(Event{Kind: Planned, Plan: plan})
+	return r
+}
+
+func (r *run) end() {
+	r.endpoint.unwatch(r)
+	r.share.Leave()
+	r.teller.close()
+}
+
+func (r *run) result() Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	res := r.stats
+	res.Object, res.Size, res.PartSize = r.object, r.plan.Size, r.plan.PartSize
+	res.ETag, res.VersionID, res.Digest = r.info.ETag, r.info.VersionID, r.whole
+	if r.upload.ID != "" {
+		res.Parts = r.plan.Len()
+	}
+	res.Elapsed = time.Since(r.began)
+	return res
+}
+
+// count adds an attempt to the figures.
+func (r *run) count(c *call, res result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if res.local {
+		return // nothing was sent
+	}
+	r.stats.Requests++
+	if !c.lane {
+		return
+	}
+	r.stats.Attempts++
+	r.stats.SentBytes += res.answer.Sent
+	if c.attempts > 1 {
+		r.stats.Retries++
+	}
+}
+
+// tell tells an event about an operation.
+func (r *run) tell(c *call, e Event) {
+	e.Op, e.Part, e.Attempt = c.op, c.part, c.attempts
+	r.teller.tell(e)
+}
+
+func (r *run) tellAttempt(c *call, class wire.Class, res result) {
+	e := Event{Kind: Attempted, Class: class, Status: res.answer.Status, Sent: res.answer.Sent,
+		Elapsed: res.answer.Elapsed, Conn: res.answer.Conn, Err: res.err}
+	if e.Status != 0 {
+		e.RequestID = res.answer.Header.Get("X-Amz-Request-Id")
+	}
+	if s, ok := errors.AsType[*wire.StoreError](res.err); ok {
+		e.Status, e.Code, e.RequestID = s.Status, s.Code, s.RequestID
+	}
+	if d, ok := errors.AsType[*wire.DeadlineError](res.err); ok {
+		e.Phase = d.Phase
+	}
+	r.tell(c, e)
+}
+
+// stopped makes the error of an operation that was not admitted: the root
+// cause first, if it has failed before.
+func (r *run) stopped(ctx context.Context, c *call, err error) error {
+	if canceled(ctx) {
+		return r.ended(ctx, c)
+	}
+	if c.last != nil {
+		return r.fail(c, c.last, err)
+	}
+	return r.fail(c, err, nil)
+}
+
+// ended makes the error of an operation whose context is over: the failure of
+// another part of the upload if that ended it, else the caller's cause.
+func (r *run) ended(ctx context.Context, c *call) error {
+	cause := context.Cause(ctx)
+	if sibling, ok := errors.AsType[*Error](cause); ok {
+		return sibling
+	}
+	return r.fail(c, cause, nil)
+}
+
+// fail makes the error of an operation that has ended.
+func (r *run) fail(c *call, err, stopped error) error {
+	return &Error{Op: c.op, Object: r.object.String(), UploadID: r.upload.ID, Part: c.part,
+		Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err}
+}

@@ -1,0 +1,235 @@
+package s3store
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart"
+	"github.com/chunkup/chunkup/multipart/wire"
+)
+
+// completeAnswer is how long Complete may take to answer: ten times what other
+// calls may, because a store may assemble 10,000 parts before it says anything.
+const completeAnswer = 700 * time.Second
+
+// Store is multipart.Control over an S3 client. It is safe for concurrent use;
+// the zero value is not usable, see [New].
+type Store struct {
+	client   *s3.Client
+	profile  Profile
+	patient  *wire.Doer // for Complete
+	endpoint string
+}
+
+// New returns the control plane of the store that client talks to. w carries
+// its calls; give the one that client was made with.
+func New(client *s3.Client, p Profile, w *wire.Client) *Store {
+	s := &Store{client: client, profile: p, patient: w.Control(completeAnswer)}
+	o := client.Options()
+	if o.BaseEndpoint != nil {
+		s.endpoint = strings.TrimSuffix(*o.BaseEndpoint, "/")
+	} else {
+		s.endpoint = "https://s3." + o.Region + ".amazonaws.com"
+	}
+	return s
+}
+
+// Traits are the profile's.
+func (s *Store) Traits() multipart.Traits {
+	t := s.profile.Traits
+	t.Endpoint = s.endpoint
+	return t
+}
+
+// Create begins an upload and declares its checksum, where the store has one
+// to declare.
+func (s *Store) Create(ctx context.Context, i multipart.Intent) (multipart.Upload, error) {
+	if err := s.ready(ctx); err != nil {
+		return multipart.Upload{}, err
+	}
+	in := &s3.CreateMultipartUploadInput{Bucket: &i.Bucket, Key: &i.Key}
+	if declared(i.Algorithm) {
+		in.ChecksumAlgorithm = types.ChecksumAlgorithm(strings.ToUpper(i.Algorithm.String()))
+		in.ChecksumType = checksumType(i.FullObject)
+	}
+	out, err := s.client.CreateMultipartUpload(ctx, in, withHeaders(i.Header))
+	if err != nil {
+		return multipart.Upload{}, translate(err)
+	}
+	return multipart.Upload{Bucket: i.Bucket, Key: i.Key, ID: aws.ToString(out.UploadId)}, nil
+}
+
+// List returns all pages of the parts that the store holds.
+func (s *Store) List(ctx context.Context, u multipart.Upload) ([]multipart.Receipt, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	var parts []multipart.Receipt
+	pages := s3.NewListPartsPaginator(s.client, &s3.ListPartsInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, translate(err)
+		}
+		for _, p := range page.Parts {
+			parts = append(parts, multipart.Receipt{
+				Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), ETag: aws.ToString(p.ETag),
+				Digest: firstDigest(p.ChecksumCRC64NVME, p.ChecksumCRC32C, p.ChecksumCRC32, p.ChecksumSHA256),
+			})
+		}
+	}
+	return parts, nil
+}
+
+// Complete makes the object. The whole object's checksum and size go with it,
+// where the store compares them.
+func (s *Store) Complete(ctx context.Context, u multipart.Upload, c multipart.Completion) (multipart.Info, error) {
+	if err := s.ready(ctx); err != nil {
+		return multipart.Info{}, err
+	}
+	in := &s3.CompleteMultipartUploadInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: completedParts(c)}}
+	if declared(c.Algorithm) {
+		in.ChecksumType = checksumType(c.FullObject)
+		in.MpuObjectSize = &c.Size
+	}
+	if !c.Digest.IsZero() {
+		crc := aws.String(c.Digest.Base64())
+		switch c.Digest.Algorithm() {
+		case chunker.CRC64NVME:
+			in.ChecksumCRC64NVME = crc
+		case chunker.CRC32C:
+			in.ChecksumCRC32C = crc
+		case chunker.CRC32:
+			in.ChecksumCRC32 = crc
+		}
+	}
+	out, err := s.client.CompleteMultipartUpload(ctx, in, func(o *s3.Options) { o.HTTPClient = s.patient })
+	if err != nil {
+		return multipart.Info{}, translate(err)
+	}
+	info := multipart.Info{ETag: aws.ToString(out.ETag), VersionID: aws.ToString(out.VersionId)}
+	if out.ChecksumType == types.ChecksumTypeFullObject {
+		info.Digest = firstDigest(out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, nil)
+	}
+	return info, nil
+}
+
+// Abort drops an upload; one that is gone is a success.
+func (s *Store) Abort(ctx context.Context, u multipart.Upload) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID})
+	err = translate(err)
+	if e, ok := err.(*wire.StoreError); ok && e.Status == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// Head says what is under a key.
+func (s *Store) Head(ctx context.Context, bucket, key string) (multipart.Info, error) {
+	if err := s.ready(ctx); err != nil {
+		return multipart.Info{}, err
+	}
+	in := &s3.HeadObjectInput{Bucket: &bucket, Key: &key}
+	if declared(s.profile.Traits.Algorithm) {
+		in.ChecksumMode = types.ChecksumModeEnabled
+	}
+	out, err := s.client.HeadObject(ctx, in)
+	if err != nil {
+		return multipart.Info{}, translate(err)
+	}
+	info := multipart.Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag),
+		VersionID: aws.ToString(out.VersionId), Metadata: map[string]string{}}
+	for k, v := range out.Metadata {
+		info.Metadata[strings.ToLower(k)] = v
+	}
+	if out.ChecksumType == types.ChecksumTypeFullObject {
+		info.Digest = firstDigest(out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, out.ChecksumSHA256)
+	}
+	return info, nil
+}
+
+// ready makes sure of the credentials, which the client caches: what fails
+// there is not the store's doing.
+func (s *Store) ready(ctx context.Context) error {
+	creds := s.client.Options().Credentials
+	if creds == nil {
+		return nil
+	}
+	if _, err := creds.Retrieve(ctx); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%w: %w", multipart.ErrCredentials, err)
+	}
+	return nil
+}
+
+// declared tells the digests that S3 knows as checksums of an upload.
+func declared(a chunker.Algorithm) bool { return a != chunker.None && a != chunker.MD5 }
+
+func checksumType(fullObject bool) types.ChecksumType {
+	if fullObject {
+		return types.ChecksumTypeFullObject
+	}
+	return types.ChecksumTypeComposite
+}
+
+func completedParts(c multipart.Completion) []types.CompletedPart {
+	parts := make([]types.CompletedPart, len(c.Parts))
+	for i, r := range c.Parts {
+		p := types.CompletedPart{PartNumber: aws.Int32(int32(r.Number)), ETag: aws.String(r.ETag)}
+		sum := aws.String(r.Digest.Base64())
+		switch r.Digest.Algorithm() {
+		case chunker.CRC64NVME:
+			p.ChecksumCRC64NVME = sum
+		case chunker.CRC32C:
+			p.ChecksumCRC32C = sum
+		case chunker.CRC32:
+			p.ChecksumCRC32 = sum
+		case chunker.SHA256:
+			p.ChecksumSHA256 = sum
+		}
+		parts[i] = p
+	}
+	return parts
+}
+
+// firstDigest is the one that the store named, if it is well formed.
+func firstDigest(crc64nvme, crc32c, crc32, sha256 *string) chunker.Digest {
+	for _, v := range []struct {
+		algorithm chunker.Algorithm
+		base64    *string
+	}{{chunker.CRC64NVME, crc64nvme}, {chunker.CRC32C, crc32c}, {chunker.CRC32, crc32}, {chunker.SHA256, sha256}} {
+		if v.base64 == nil {
+			continue
+		}
+		if d, err := chunker.ParseDigest(v.algorithm, *v.base64); err == nil {
+			return d
+		}
+	}
+	return chunker.Digest{}
+}
+
+// withHeaders adds an object's properties to the request before it is signed.
+func withHeaders(h http.Header) func(*s3.Options) {
+	return func(o *s3.Options) {
+		for name, values := range h {
+			for _, v := range values {
+				o.APIOptions = append(o.APIOptions, smithyhttp.AddHeaderValue(name, v))
+			}
+		}
+	}
+}

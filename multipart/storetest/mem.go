@@ -1,0 +1,318 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart"
+	"github.com/chunkup/chunkup/multipart/wire"
+)
+
+// Mem is a store in memory: a multipart.Control, a presign.Provider and an HTTP
+// server for the parts. Safe for concurrent use; see [NewMem].
+type Mem struct {
+	// TTL is how long requests live; 0 = for ever. Set it before the first.
+	TTL time.Duration
+
+	listener *Listener
+	server   *http.Server
+	client   *wire.Client
+	stop     context.CancelFunc // ends stalled requests
+
+	mu       sync.Mutex
+	traits   multipart.Traits
+	faults   []*scripted
+	requests []Request
+	uploads  map[string]*upload
+	objects  map[string]Object
+	ids      int
+}
+
+// Object is what the store holds under a key.
+type Object struct {
+	Body   []byte
+	Header http.Header
+	ETag   string
+	Digest chunker.Digest
+}
+
+// Request is one that the store has had, in the order of arrival.
+type Request struct {
+	Op     wire.Operation
+	Part   int
+	Time   time.Time
+	Expect bool
+}
+
+type upload struct {
+	intent multipart.Intent
+	parts  map[int]part
+}
+
+type part struct {
+	receipt multipart.Receipt
+	body    []byte
+}
+
+// NewMem starts a store whose parts are sent under the given limits. Inside a
+// bubble it must be closed before the bubble ends.
+func NewMem(limits wire.Limits) *Mem {
+	m := &Mem{
+		listener: Listen(),
+		traits: multipart.Traits{Endpoint: "http://mem", Algorithm: chunker.CRC64NVME, FullObject: true,
+			Limits: chunker.Limits{MinPart: 1}},
+		uploads: map[string]*upload{}, objects: map[string]Object{},
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	m.stop = stop
+	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), BaseContext: func(net.Listener) context.Context { return ctx }}
+	m.client = wire.NewClient(wire.Options{Dial: m.listener.Dial, Limits: limits})
+	go m.server.Serve(m.listener)
+	return m
+}
+
+// Client sends to this store.
+func (m *Mem) Client() *wire.Client { return m.client }
+
+// Dial connects to the HTTP side, as Client does.
+func (m *Mem) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return m.listener.Dial(ctx, network, address)
+}
+
+// Close stops the server and closes all connections.
+func (m *Mem) Close() {
+	m.stop()
+	m.client.CloseIdle()
+	m.server.Close()
+}
+
+// Script adds faults; the first that hits a request decides.
+func (m *Mem) Script(faults ...Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range faults {
+		m.faults = append(m.faults, &scripted{Fault: f, met: map[int]int{}})
+	}
+}
+
+// Requests are those that the store has had.
+func (m *Mem) Requests() []Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// Count is how many of them asked for op.
+func (m *Mem) Count(op wire.Operation) int {
+	n := 0
+	for _, r := range m.Requests() {
+		if r.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// Uploads is how many are unfinished.
+func (m *Mem) Uploads() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.uploads)
+}
+
+// Object is what is under a key.
+func (m *Mem) Object(key string) (Object, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[key]
+	return o, ok
+}
+
+// Replace puts another object under a key, as a stranger would.
+func (m *Mem) Replace(key string, o Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.objects[key] = o
+}
+
+// Forget drops all unfinished uploads, as a lifecycle rule would.
+func (m *Mem) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.uploads)
+}
+
+// SetTraits changes what the store says of itself; call it before any upload.
+func (m *Mem) SetTraits(t multipart.Traits) { m.traits = t }
+
+// Traits says what the store can do.
+func (m *Mem) Traits() multipart.Traits { return m.traits }
+
+// arrive notes a request and returns the fault that strikes it, if any.
+func (m *Mem) arrive(op wire.Operation, part int, expect bool) *Fault {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, Request{Op: op, Part: part, Time: time.Now(), Expect: expect})
+	for _, s := range m.faults {
+		if s.hit(op, part) {
+			return &s.Fault
+		}
+	}
+	return nil
+}
+
+// control runs a control call under the script.
+func (m *Mem) control(ctx context.Context, op wire.Operation, effect func() error) error {
+	f := m.arrive(op, 0, false)
+	if f == nil {
+		return effect()
+	}
+	if err := wait(ctx, f); err != nil {
+		return err
+	}
+	if f.Apply {
+		effect()
+	}
+	switch {
+	case f.Status != 0:
+		header := http.Header{"Retry-After": {f.RetryAfter}}
+		e := wire.NewStoreError(f.Status, header)
+		e.Code, e.Message, e.RequestID = f.Code, f.Message, "mem"
+		return e
+	case f.Reset:
+		return syscall.ECONNRESET
+	}
+	return effect()
+}
+
+// wait holds a request back as its fault says.
+func wait(ctx context.Context, f *Fault) error {
+	if f.Stall {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	select {
+	case <-time.After(f.Delay):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func refusal(status int, code, message string) error {
+	return &wire.StoreError{Status: status, Code: code, Message: message, RequestID: "mem"}
+}
+
+// Create begins an upload.
+func (m *Mem) Create(ctx context.Context, i multipart.Intent) (u multipart.Upload, err error) {
+	err = m.control(ctx, wire.Create, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.ids++
+		u = multipart.Upload{Bucket: i.Bucket, Key: i.Key, ID: fmt.Sprintf("upload-%d", m.ids)}
+		m.uploads[u.ID] = &upload{intent: i, parts: map[int]part{}}
+		return nil
+	})
+	return u, err
+}
+
+// List returns the parts of an upload.
+func (m *Mem) List(ctx context.Context, u multipart.Upload) (parts []multipart.Receipt, err error) {
+	err = m.control(ctx, wire.List, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		up := m.uploads[u.ID]
+		if up == nil {
+			return refusal(404, "NoSuchUpload", "no such upload")
+		}
+		for _, p := range up.parts {
+			parts = append(parts, p.receipt)
+		}
+		slices.SortFunc(parts, func(a, b multipart.Receipt) int { return cmp.Compare(a.Number, b.Number) })
+		return nil
+	})
+	return parts, err
+}
+
+// Complete makes an object of the parts, as MinIO does: a second time it knows
+// nothing of the upload.
+func (m *Mem) Complete(ctx context.Context, u multipart.Upload, c multipart.Completion) (info multipart.Info, err error) {
+	err = m.control(ctx, wire.Complete, func() error {
+		info, err = m.assemble(u, c)
+		return err
+	})
+	return info, err
+}
+
+func (m *Mem) assemble(u multipart.Upload, c multipart.Completion) (multipart.Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	up := m.uploads[u.ID]
+	if up == nil {
+		return multipart.Info{}, refusal(404, "NoSuchUpload", "no such upload")
+	}
+	var body []byte
+	etags := md5.New()
+	for _, want := range c.Parts {
+		p, ok := up.parts[want.Number]
+		if !ok || p.receipt.ETag != want.ETag || p.receipt.Digest != want.Digest {
+			return multipart.Info{}, refusal(400, "InvalidPart", fmt.Sprintf("part %d", want.Number))
+		}
+		body = append(body, p.body...)
+		etags.Write([]byte(p.receipt.ETag))
+	}
+	o := Object{Body: body, Header: up.intent.Header, ETag: fmt.Sprintf(`"%x-%d"`, etags.Sum(nil), len(c.Parts))}
+	if up.intent.FullObject {
+		o.Digest, _ = chunker.Sum(strings.NewReader(string(body)), up.intent.Algorithm)
+	}
+	if int64(len(body)) != c.Size || !c.Digest.IsZero() && c.Digest != o.Digest {
+		return multipart.Info{}, refusal(400, "BadDigest", "size or checksum of the whole differ")
+	}
+	m.objects[u.Key] = o
+	delete(m.uploads, u.ID)
+	return multipart.Info{ETag: o.ETag, Digest: o.Digest}, nil
+}
+
+// Abort drops an upload.
+func (m *Mem) Abort(ctx context.Context, u multipart.Upload) error {
+	return m.control(ctx, wire.Abort, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.uploads, u.ID)
+		return nil
+	})
+}
+
+// Head says what is under a key.
+func (m *Mem) Head(ctx context.Context, bucket, key string) (info multipart.Info, err error) {
+	err = m.control(ctx, wire.Head, func() error {
+		o, ok := m.Object(key)
+		if !ok {
+			return refusal(404, "NotFound", "")
+		}
+		info = multipart.Info{Size: int64(len(o.Body)), ETag: o.ETag, Digest: o.Digest, Metadata: map[string]string{}}
+		for name, values := range o.Header {
+			if key, ok := strings.CutPrefix(strings.ToLower(name), "x-amz-meta-"); ok {
+				info.Metadata[key] = values[0]
+			}
+		}
+		return nil
+	})
+	return info, err
+}
+
+func etagOf(body []byte) string {
+	sum := md5.Sum(body)
+	return `"` + hex.EncodeToString(sum[:]) + `"`
+}
