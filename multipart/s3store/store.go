@@ -118,7 +118,7 @@ func (s *Store) Complete(ctx context.Context, u multipart.Upload, c multipart.Co
 		return multipart.Info{}, translate(err)
 	}
 	info := multipart.Info{ETag: aws.ToString(out.ETag), VersionID: aws.ToString(out.VersionId)}
-	if out.ChecksumType == types.ChecksumTypeFullObject {
+	if out.ChecksumType != types.ChecksumTypeComposite { // MinIO names no type
 		info.Digest = firstDigest(out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, nil)
 	}
 	return info, nil
@@ -155,7 +155,7 @@ func (s *Store) Head(ctx context.Context, bucket, key string) (multipart.Info, e
 	for k, v := range out.Metadata {
 		info.Metadata[strings.ToLower(k)] = v
 	}
-	if out.ChecksumType == types.ChecksumTypeFullObject {
+	if out.ChecksumType != types.ChecksumTypeComposite { // MinIO names no type
 		info.Digest = firstDigest(out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, out.ChecksumSHA256)
 	}
 	return info, nil

@@ -1,0 +1,250 @@
+package s3store_test
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart"
+	"github.com/chunkup/chunkup/multipart/s3store"
+	"github.com/chunkup/chunkup/multipart/wire"
+)
+
+// recorder answers every request alike and remembers them.
+type recorder struct {
+	*httptest.Server
+	wire *wire.Client
+
+	mu       sync.Mutex
+	requests []*http.Request
+	bodies   []string
+}
+
+func record(t *testing.T, answer func(http.ResponseWriter, *http.Request)) *recorder {
+	r := &recorder{wire: wire.NewClient(wire.Options{})}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		r.mu.Lock()
+		r.requests, r.bodies = append(r.requests, req), append(r.bodies, string(body))
+		r.mu.Unlock()
+		answer(w, req)
+	}))
+	t.Cleanup(func() {
+		r.wire.CloseIdle()
+		r.Close()
+	})
+	return r
+}
+
+func (r *recorder) store(t *testing.T, provider string) *s3store.Store {
+	t.Helper()
+	p, err := s3store.ByName(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.PathStyle = true
+	cfg := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AK", "SK", "")}
+	return s3store.New(s3store.NewClient(cfg, p, r.URL, r.wire), p, r.wire)
+}
+
+func answerXML(status int, body string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amz-Request-Id", "R1")
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+var upload = multipart.Upload{Bucket: "b", Key: "k", ID: "u"}
+
+// What goes over the wire is pinned: an update of the SDK that changes it must
+// be noticed here.
+func TestCreateOnTheWire(t *testing.T) {
+	r := record(t, answerXML(200, "<InitiateMultipartUploadResult><UploadId>U1</UploadId></InitiateMultipartUploadResult>"))
+	for provider, want := range map[string][2]string{"aws": {"CRC64NVME", "FULL_OBJECT"}, "generic": {"", ""}} {
+		s := r.store(t, provider)
+		traits := s.Traits()
+		u, err := s.Create(t.Context(), multipart.Intent{Bucket: "b", Key: "a b", Algorithm: traits.Algorithm, FullObject: traits.FullObject,
+			Header: http.Header{"Content-Type": {"text/x"}, "X-Amz-Meta-A": {"1"}}})
+		if err != nil || u != (multipart.Upload{Bucket: "b", Key: "a b", ID: "U1"}) {
+			t.Fatalf("%+v, %v", u, err)
+		}
+		req := r.requests[len(r.requests)-1]
+		if req.Method != "POST" || req.RequestURI != "/b/a%20b?uploads=" {
+			t.Errorf("%s %s", req.Method, req.RequestURI)
+		}
+		got := [2]string{req.Header.Get("X-Amz-Checksum-Algorithm"), req.Header.Get("X-Amz-Checksum-Type")}
+		if got != want || req.Header.Get("Content-Type") != "text/x" || req.Header.Get("X-Amz-Meta-A") != "1" {
+			t.Errorf("%s: header %v", provider, req.Header)
+		}
+		if auth := req.Header.Get("Authorization"); !strings.Contains(auth, "x-amz-meta-a") || !strings.Contains(auth, "content-type") {
+			t.Errorf("properties are not signed: %s", auth)
+		}
+	}
+}
+
+func TestCompleteOnTheWire(t *testing.T) {
+	r := record(t, answerXML(200, `<CompleteMultipartUploadResult><ETag>"e-1"</ETag><ChecksumCRC64NVME>AAAAAAAAAAA=</ChecksumCRC64NVME><ChecksumType>FULL_OBJECT</ChecksumType></CompleteMultipartUploadResult>`))
+	d, _ := chunker.ParseDigest(chunker.CRC64NVME, "AAAAAAAAAAA=")
+	c := multipart.Completion{Size: 5, Algorithm: chunker.CRC64NVME, FullObject: true, Digest: d,
+		Parts: []multipart.Receipt{{Number: 1, ETag: `"e"`, Digest: d}}}
+	info, err := r.store(t, "aws").Complete(t.Context(), upload, c)
+	if err != nil || info.ETag != `"e-1"` || info.Digest != d {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	req := r.requests[0]
+	for name, want := range map[string]string{
+		"X-Amz-Checksum-Crc64nvme": "AAAAAAAAAAA=", "X-Amz-Checksum-Type": "FULL_OBJECT", "X-Amz-Mp-Object-Size": "5",
+	} {
+		if got := req.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	var body struct {
+		Part []struct{ ETag, PartNumber, ChecksumCRC64NVME string }
+	}
+	if err := xml.Unmarshal([]byte(r.bodies[0]), &body); err != nil || len(body.Part) != 1 ||
+		body.Part[0].ETag != `"e"` || body.Part[0].PartNumber != "1" || body.Part[0].ChecksumCRC64NVME != "AAAAAAAAAAA=" {
+		t.Errorf("%+v, %v\n%s", body, err, r.bodies[0])
+	}
+}
+
+// One call, one request, and every refusal as our own error.
+func TestRefusals(t *testing.T) {
+	cases := map[string]struct {
+		answer func(http.ResponseWriter, *http.Request)
+		status int
+		code   string
+		class  wire.Class
+	}{
+		"S3":             {answerXML(503, "<Error><Code>SlowDown</Code><Message>Reduce</Message></Error>"), 503, "SlowDown", wire.Ambiguous},
+		"HTML":           {answerXML(502, "<html><body>Bad Gateway</body></html>"), 502, "", wire.Ambiguous},
+		"empty":          {answerXML(500, ""), 500, "", wire.Ambiguous},
+		"truncated":      {answerXML(500, "<Error><Co"), 500, "", wire.Ambiguous},
+		"inside success": {answerXML(200, "<Error><Code>InternalError</Code></Error>"), 500, "InternalError", wire.Ambiguous},
+		"throttled":      {answerXML(429, ""), 429, "", wire.Throttle},
+		"forbidden":      {answerXML(403, "<Error><Code>AccessDenied</Code></Error>"), 403, "AccessDenied", wire.Fatal},
+		"moved":          {answerXML(301, "<Error><Code>PermanentRedirect</Code></Error>"), 301, "PermanentRedirect", wire.Redirect},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := record(t, tc.answer)
+			_, err := r.store(t, "minio").Complete(t.Context(), upload, multipart.Completion{})
+			e, ok := errors.AsType[*wire.StoreError](err)
+			if !ok || e.Status != tc.status || tc.code != "" && e.Code != tc.code || e.RequestID != "R1" {
+				t.Fatalf("err = %#v", err)
+			}
+			if c := wire.Classify(wire.Outcome{Op: wire.Complete, Status: e.Status, Code: e.Code, Message: e.Message}); c != tc.class {
+				t.Errorf("%v is %v, want %v", e, c, tc.class)
+			}
+			if len(r.requests) != 1 {
+				t.Errorf("%d requests for one call", len(r.requests))
+			}
+		})
+	}
+}
+
+// An empty success has no ETag, and must not be taken for one that has.
+func TestEmptySuccess(t *testing.T) {
+	r := record(t, answerXML(200, ""))
+	info, err := r.store(t, "minio").Complete(t.Context(), upload, multipart.Completion{})
+	if err == nil && info.ETag != "" {
+		t.Errorf("%+v", info)
+	}
+}
+
+func TestRetryAfterOfControlCalls(t *testing.T) {
+	r := record(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "17")
+		w.WriteHeader(503)
+	})
+	_, err := r.store(t, "minio").Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k"})
+	if e, ok := errors.AsType[*wire.StoreError](err); !ok || e.RetryAfter.Seconds() != 17 {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestTransportErrorsAreBare(t *testing.T) {
+	r := record(t, nil)
+	r.Close()
+	_, err := r.store(t, "minio").Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k"})
+	if err == nil || !strings.HasPrefix(err.Error(), "dial tcp") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestNoCredentials(t *testing.T) {
+	r := record(t, answerXML(200, ""))
+	p, _ := s3store.ByName("minio")
+	cfg := aws.Config{Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{}, errors.New("none found")
+	})}
+	s := s3store.New(s3store.NewClient(cfg, p, r.URL, r.wire), p, r.wire)
+	_, err := s.Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k"})
+	if !errors.Is(err, multipart.ErrCredentials) || len(r.requests) != 0 {
+		t.Errorf("%d requests, err = %v", len(r.requests), err)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for server, want := range map[string]string{"MinIO": "minio", "VERSITYGW": "versitygw", "nginx": "generic", "": "generic"} {
+		r := record(t, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Server", server)
+			w.WriteHeader(403)
+		})
+		if p := s3store.Detect(t.Context(), r.wire, r.URL); p.Name != want {
+			t.Errorf("%q: %s, want %s", server, p.Name, want)
+		}
+		if len(r.requests) != 1 || r.requests[0].Method != "HEAD" || r.requests[0].Header.Get("Authorization") != "" {
+			t.Errorf("%d requests, %+v", len(r.requests), r.requests[0])
+		}
+	}
+	w := wire.NewClient(wire.Options{Dial: nil})
+	for endpoint, want := range map[string]string{
+		"": "aws", "https://s3.eu-west-1.amazonaws.com": "aws", "https://s3.cn-north-1.amazonaws.com.cn": "aws",
+		"http://127.0.0.1:1": "generic", "::": "generic",
+	} {
+		if p := s3store.Detect(t.Context(), w, endpoint); p.Name != want {
+			t.Errorf("%q: %s, want %s", endpoint, p.Name, want)
+		}
+	}
+	if s3store.IsAWS("https://amazonaws.com.evil.example") {
+		t.Error("a stranger's host is taken for AWS")
+	}
+	if _, err := s3store.ByName("nobody"); err == nil || !strings.Contains(err.Error(), "minio") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// AWS names the region even when it refuses.
+func TestBucketRegion(t *testing.T) {
+	for _, status := range []int{200, 301, 403} {
+		r := record(t, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("X-Amz-Bucket-Region", "eu-central-1")
+			w.WriteHeader(status)
+		})
+		p, _ := s3store.ByName("aws")
+		p.PathStyle = true
+		client := s3store.NewClient(aws.Config{}, p, r.URL, r.wire)
+		region, err := s3store.BucketRegion(t.Context(), client, "bucket", "us-east-1")
+		if region != "eu-central-1" || err != nil {
+			t.Errorf("%d: %q, %v", status, region, err)
+		}
+	}
+	r := record(t, answerXML(404, ""))
+	p, _ := s3store.ByName("aws")
+	p.PathStyle = true
+	if _, err := s3store.BucketRegion(t.Context(), s3store.NewClient(aws.Config{}, p, r.URL, r.wire), "bucket", "us-east-1"); err == nil {
+		t.Error("no error for a bucket that is not there")
+	}
+}
