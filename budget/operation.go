@@ -127,6 +127,18 @@ func (o *Operation) Probe() {
 	o.state = begun
 }
 
+// Current reports whether the attempt begun may still start. It may not if it
+// began free and the endpoint has come into doubt since, while the caller waited
+// for something else: settle it as [Void] and begin again. It is not for an
+// attempt begun with [Operation.Probe], which goes in spite of doubt.
+func (o *Operation) Current() bool {
+	b := o.share.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o.must(begun, "Current")
+	return o.failed || o.charge.requests > 0 || !b.doubt
+}
+
 // Settle ends the attempt begun. sent is how many bytes it put on the wire, at
 // most those of the operation; it counts only for a Failure.
 func (o *Operation) Settle(v Verdict, sent int64) {
