@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -160,6 +161,27 @@ func TestEmptySuccess(t *testing.T) {
 	info, err := r.store(t, "minio").Complete(t.Context(), upload, multipart.Completion{})
 	if err == nil && info.ETag != "" {
 		t.Errorf("%+v", info)
+	}
+}
+
+// A store may take ten times longer to complete an upload than to answer
+// anything else.
+func TestCompleteIsGivenTime(t *testing.T) {
+	r := record(t, func(w http.ResponseWriter, req *http.Request) {
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-req.Context().Done():
+		}
+		answerXML(200, `<CompleteMultipartUploadResult><ETag>"e-1"</ETag></CompleteMultipartUploadResult>`)(w, req)
+	})
+	r.wire = wire.NewClient(wire.Options{Limits: wire.Limits{Answer: 100 * time.Millisecond}})
+	s := r.store(t, "minio")
+	if _, err := s.Complete(t.Context(), upload, multipart.Completion{}); err != nil {
+		t.Error(err)
+	}
+	var d *wire.DeadlineError
+	if _, err := s.Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k"}); !errors.As(err, &d) || d.Phase != wire.PhaseAnswer {
+		t.Errorf("err = %v", err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -17,9 +16,9 @@ import (
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// completeAnswer is how long Complete may take to answer: ten times what other
-// calls may, because a store may assemble 10,000 parts before it says anything.
-const completeAnswer = 700 * time.Second
+// completePatience is how much longer than other calls Complete may take to
+// answer: a store may assemble 10,000 parts before it says anything.
+const completePatience = 10
 
 // Store is multipart.Control over an S3 client. It is safe for concurrent use;
 // the zero value is not usable, see [New].
@@ -33,7 +32,7 @@ type Store struct {
 // New returns the control plane of the store that client talks to. w carries
 // its calls; give the one that client was made with.
 func New(client *s3.Client, p Profile, w *wire.Client) *Store {
-	s := &Store{client: client, profile: p, patient: w.Control(completeAnswer)}
+	s := &Store{client: client, profile: p, patient: w.Control(completePatience * w.Limits().Answer)}
 	o := client.Options()
 	if o.BaseEndpoint != nil {
 		s.endpoint = strings.TrimSuffix(*o.BaseEndpoint, "/")
