@@ -5,6 +5,11 @@
 // good again, both also for connections that exist. It keeps socket buffers
 // small, so that both sides feel it early.
 //
+// Toxiproxy as a library (2.5.0, the newest that is published as a Go module)
+// would be the obvious choice, and was tried: stopping it in the middle of an
+// upload leaves goroutines that wait for ever, which the tests here must tell
+// from leaks of ours, and it cannot cut connections that exist.
+//
 // It cannot do what needs the kernel: a packet is never lost, and a connection
 // can be made through a network that is silent.
 package tcpproxy
