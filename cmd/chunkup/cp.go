@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chunkup/chunkup/multipart"
+)
+
+func newCp(e env) *cobra.Command {
+	var f cpFlags
+	cmd := &cobra.Command{
+		Use:     "cp SOURCE... DEST",
+		Short:   "Upload files",
+		Long:    cpHelp,
+		Example: cpExamples,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return errors.New("cp takes at least one SOURCE and a DEST")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := fromEnvironment(cmd.Flags(), e.getenv); err != nil {
+				return err
+			}
+			jobs, dest, err := f.prepare(cmd.Flags(), args)
+			if err != nil {
+				return err
+			}
+			return f.copy(cmd.Context(), e, jobs, dest)
+		},
+	}
+	groups := f.define(cmd)
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups) })
+	return cmd
+}
+
+// copy uploads the jobs, or says what it would upload.
+func (f *cpFlags) copy(ctx context.Context, e env, jobs []job, dest destination) error {
+	if f.output.dryRun {
+		return f.rehearse(e, jobs)
+	}
+	if f.tuning.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.tuning.timeout, timeoutError(f.tuning.timeout))
+		defer cancel()
+	}
+	p := newPrinter(e, f.output, jobs)
+	s := &session{flags: f, printer: p, began: time.Now(), totals: totals{files: len(jobs)}}
+	c, err := connect(ctx, f, dest, p.breaker)
+	if err == nil {
+		s.connection = c
+		if err = f.fit(jobs, c.limits()); err == nil {
+			s.uploadAll(ctx, jobs)
+		}
+		if c.close != nil {
+			err = errors.Join(err, c.close())
+		}
+	}
+	return s.end(err)
+}
+
+// rehearse says what copy would upload, and sends nothing.
+func (f *cpFlags) rehearse(e env, jobs []job) error {
+	p := newPrinter(e, f.output, jobs)
+	for _, j := range jobs {
+		p.planned(j)
+	}
+	return p.close(totals{files: len(jobs)})
+}
+
+// session is one run of cp, from the connection to the exit code.
+type session struct {
+	flags      *cpFlags
+	printer    printer
+	connection *connection
+	began      time.Time
+
+	mu     sync.Mutex
+	totals totals
+}
+
+// uploadAll uploads the jobs, some at a time. A failure of one does not end the
+// others.
+func (s *session) uploadAll(ctx context.Context, jobs []job) {
+	var g errgroup.Group
+	g.SetLimit(s.flags.tuning.files())
+	for _, j := range jobs {
+		g.Go(func() error {
+			s.count(s.upload(ctx, j))
+			return nil
+		})
+	}
+	_ = g.Wait() // the jobs' errors are counted
+}
+
+func (s *session) upload(ctx context.Context, j job) outcome {
+	o := s.flags.tuning.uploader()
+	o.Endpoint = s.connection.endpoint
+	o.OnEvent = func(e multipart.Event) { s.printer.event(j, e) }
+	u, err := multipart.New(s.connection.control, s.connection.provider, &o)
+	if err != nil {
+		return outcome{job: j, err: usagef("%w", err)}
+	}
+	out := outcome{job: j}
+	out.result, out.err = u.UploadFile(ctx, j.object, j.source)
+	if out.err == nil && s.connection.verify {
+		out.err = verify(ctx, s.connection.control, out.result)
+		out.verified = out.err == nil
+	}
+	return out
+}
+
+// count tells how a job ended and adds it to the totals.
+func (s *session) count(o outcome) {
+	o.code = exitCode(o.err)
+	s.mu.Lock()
+	s.totals.add(o)
+	s.mu.Unlock()
+	s.printer.result(o)
+}
+
+// end closes the output and returns what run makes the exit code from. err is a
+// failure that is no job's.
+func (s *session) end(err error) error {
+	t := s.totals
+	t.elapsed = time.Since(s.began)
+	t.code = worst(t.code, exitCode(err))
+	if s.connection != nil {
+		t.budgetLeft = s.connection.endpoint.Budget().Requests
+	} else {
+		t.failed = t.files // none was begun
+	}
+	t.refused = exitCode(err) == exitUsage
+	unwritten := s.printer.close(t)
+	switch {
+	case err != nil:
+		return err
+	case t.code != exitOK:
+		return &toldError{t.code}
+	}
+	return unwritten
+}

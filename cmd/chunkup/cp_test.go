@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestResultLine(t *testing.T) {
+	isolate(t)
+	f := newFake(t)
+	source := sparse(t, "big", 11<<20)
+	r := f.cp(t, source, "s3://bucket/a/", "--multipart-threshold", "1MiB", "--part-size", "5MiB", "--provider", "minio").want(t, exitOK)
+	for _, want := range []string{"uploaded " + source + " → s3://bucket/a/big  11 MiB in 3 parts of 5 MiB, ", "B/s\n", `etag "whole-1"  crc64nvme `} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("%q does not say %q", r.stdout, want)
+		}
+	}
+	if r.stderr != "" || strings.Contains(r.stdout, "retries") {
+		t.Errorf("standard error %q, standard output %q", r.stderr, r.stdout)
+	}
+	if r := f.cp(t, file(t, "small", "content"), "s3://bucket/key").want(t, exitOK); !strings.Contains(r.stdout, "7 B in one PUT, ") {
+		t.Errorf("standard output %q", r.stdout)
+	}
+	if r := f.cp(t, "--quiet", file(t, "small", "content"), "s3://bucket/key").want(t, exitOK); r.stdout+r.stderr != "" {
+		t.Errorf("not quiet: %q, %q", r.stdout, r.stderr)
+	}
+}
+
+func TestVerbose(t *testing.T) {
+	isolate(t)
+	source := file(t, "big", "content")
+	fails := func() *fake {
+		f := newFake(t)
+		f.on(func(w http.ResponseWriter, _ *http.Request, op string) bool {
+			return op == "part" && len(f.of("part")) <= 2 && refuse(w, 500, "InternalError")
+		})
+		return f
+	}
+	args := []string{source, "s3://bucket/key", "--multipart-threshold", "0", "--backoff-base", "3ms", "--jitter", "none"}
+	r := fails().cp(t, append(args, "-v")...).want(t, exitOK)
+	if want := "retry: upload part 1 of s3://bucket/key: attempt 1 failed (retry): status 500 InternalError: no; again in 3ms\n" +
+		"retry: upload part 1 of s3://bucket/key: attempt 2 failed (retry): status 500 InternalError: no; again in 6ms\n"; r.stderr != want {
+		t.Errorf("standard error %q, want %q", r.stderr, want)
+	}
+	if !strings.Contains(r.stdout, ", 2 retries\n") {
+		t.Errorf("standard output %q", r.stdout)
+	}
+	if r := fails().cp(t, args...).want(t, exitOK); r.stderr != "" {
+		t.Errorf("without -v: %q", r.stderr)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	isolate(t)
+	source := sparse(t, "big", 40<<20)
+	for _, name := range []string{"-n", "--dry-run", "--dryrun"} {
+		f := newFake(t)
+		r := f.cp(t, name, source, file(t, "empty", ""), "s3://bucket/a/", "--multipart-threshold", "0").want(t, exitOK)
+		if want := fmt.Sprintf("would upload %s → s3://bucket/a/big  40 MiB in 3 parts of 16 MiB\n", source); !strings.HasPrefix(r.stdout, want) {
+			t.Errorf("%s: standard output %q, want %q", name, r.stdout, want)
+		}
+		if !strings.Contains(r.stdout, "empty → s3://bucket/a/empty  0 B in one PUT\n") || len(f.requests) != 0 {
+			t.Errorf("%s: %d requests, standard output %q", name, len(f.requests), r.stdout)
+		}
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	world{}.run(t, "cp", "-n", source, "sandbox://demo/big").want(t, exitOK)
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("a dry run left %v", left)
+	}
+}
+
+func TestSources(t *testing.T) {
+	isolate(t)
+	f := newFake(t)
+	dir := t.TempDir()
+	a, b := file(t, "a", "content"), file(t, "a", "content")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{filepath.Join(dir, "none"), "s3://bucket/key"}, "none: no such file"},
+		{[]string{a, filepath.Join(dir, "none"), "s3://bucket/"}, "none: no such file"},
+		{[]string{dir, "s3://bucket/key"}, "is a directory"},
+		{[]string{"-", "s3://bucket/key"}, "the source must be a file"},
+		{[]string{"/dev/null", "s3://bucket/key"}, "not a regular file"},
+		{[]string{a, b, "s3://bucket/key"}, "several sources"},
+		{[]string{a, b, "s3://bucket/"}, "would both become s3://bucket/a"},
+		{[]string{a, "bucket/key"}, "destination bucket/key"},
+		{[]string{a}, "at least one SOURCE and a DEST"},
+		{[]string{a, "sandbox://demo/x"}, "--endpoint-url makes no sense with sandbox://"},
+	} {
+		f.cp(t, c.args...).want(t, exitUsage).oneLine(t, c.says)
+	}
+	if len(f.requests) != 0 {
+		t.Errorf("the store got %d requests", len(f.requests))
+	}
+}
+
+// A store whose largest part is smaller than S3's is known only once it is asked.
+func TestLimitsOfTheStore(t *testing.T) {
+	isolate(t)
+	f := newFake(t)
+	source := file(t, "big", "content")
+	r := f.cp(t, source, "s3://bucket/key", "--part-size", "5GiB").want(t, exitUsage)
+	r.oneLine(t, source, "part size of 5368709120 bytes (5 GiB) is above the maximum")
+	r = f.cp(t, source, "s3://bucket/key", "--part-size", "5GiB", "--json").want(t, exitUsage)
+	if r.stdout != "" {
+		t.Errorf("standard output %q", r.stdout)
+	}
+	if probes := len(f.of("probe")); probes != len(f.requests) {
+		t.Errorf("%d requests, of them %d probes", len(f.requests), probes)
+	}
+	n := len(f.requests)
+	f.cp(t, source, "s3://bucket/key", "--part-size", "5GiB", "--provider", "generic").want(t, exitUsage)
+	if len(f.requests) != n {
+		t.Error("the store was asked although --provider says what it is")
+	}
+}
+
+// A file that changes while it is read is told from one that only grows.
+func TestSourceChanges(t *testing.T) {
+	isolate(t)
+	for _, c := range []struct {
+		name, becomes string
+		exit          int
+		says          string
+	}{
+		{"changed", "CONTENT", exitIntegrity, "the source changed while it was read"},
+		{"grown", "content, and more", exitOK, "warning: "},
+	} {
+		for _, quiet := range []bool{false, true} {
+			f := newFake(t)
+			source := file(t, "big", "content")
+			f.on(func(_ http.ResponseWriter, r *http.Request, op string) bool {
+				if op == "part" {
+					_, _ = io.Copy(io.Discard, r.Body) // the bytes have been read when it changes
+					overwrite(t, source, c.becomes)
+				}
+				return false
+			})
+			r := f.cp(t, source, "s3://bucket/key", "--multipart-threshold", "0", fmt.Sprintf("--quiet=%v", quiet)).want(t, c.exit)
+			if quiet && c.exit == exitOK {
+				if r.stderr != "" {
+					t.Errorf("%s: not quiet: %q", c.name, r.stderr)
+				}
+				continue
+			}
+			r.oneLine(t, c.says)
+		}
+	}
+}
+
+// overwrite writes over a file in place, and makes sure that it shows.
+func overwrite(t *testing.T, path, content string) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer f.Close()
+	if _, err := f.WriteString(content); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Error(err)
+	}
+}
+
+// What cannot be written on standard output is no success.
+func TestBrokenOutput(t *testing.T) {
+	isolate(t)
+	f := newFake(t)
+	for _, args := range [][]string{nil, {"--json"}, {"-n"}} {
+		var stderr strings.Builder
+		code := run(t.Context(), env{
+			args:   append(f.args(file(t, "big", "x"), "s3://bucket/key"), args...),
+			stdout: brokenPipe{}, stderr: &stderr,
+			getenv: func(string) string { return "" }, terminal: func(io.Writer) bool { return false },
+		})
+		if code != exitFailed || !strings.Contains(stderr.String(), "standard output") {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr.String())
+		}
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }

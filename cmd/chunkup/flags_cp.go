@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/s3store"
+)
+
+// cpFlags are the flags of cp.
+type cpFlags struct {
+	store  storeFlags
+	object objectFlags
+	tuning tuningFlags
+	output outputFlags
+}
+
+// storeFlags say which store and how to speak to it.
+type storeFlags struct {
+	endpointURL string // empty: the SDK's
+	region      string
+	profile     string
+	noVerifySSL bool
+	caBundle    string
+	provider    string // empty: detected
+	addressing  string
+	checksum    *chunker.Algorithm // nil: the profile's
+}
+
+// outputFlags say what the user wants to see.
+type outputFlags struct {
+	json, quiet, noProgress, verbose, dryRun bool
+}
+
+// group is a set of flags under one title in --help.
+type group struct {
+	title string
+	set   *pflag.FlagSet
+}
+
+// define adds the flags to cmd and returns them by group.
+func (f *cpFlags) define(cmd *cobra.Command) []group {
+	var groups []group
+	for _, g := range []struct {
+		title  string
+		define func(*pflag.FlagSet)
+	}{
+		{"Store", f.store.define},
+		{"Object", f.object.define},
+		{"Parts", f.tuning.parts},
+		{"Deadlines", f.tuning.deadlines},
+		{"Retries", f.tuning.retries},
+		{"Output", f.output.define},
+	} {
+		set := pflag.NewFlagSet(g.title, pflag.ContinueOnError)
+		set.SortFlags = false
+		g.define(set)
+		cmd.Flags().AddFlagSet(set)
+		groups = append(groups, group{g.title, set})
+	}
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "dryrun" {
+			name = "dry-run"
+		}
+		return pflag.NormalizedName(name)
+	})
+	return groups
+}
+
+func (s *storeFlags) define(set *pflag.FlagSet) {
+	define(set, &s.endpointURL, label{"endpoint-url", "", "", "URL", "the store's address, such as http://127.0.0.1:9000 (also AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL); AWS's when not given"}, parseEndpoint)
+	define(set, &s.region, label{"region", "", "", "NAME", "region; the bucket's is asked for on AWS when not given"}, anyText)
+	define(set, &s.profile, label{"profile", "", "", "NAME", "profile of the AWS files to take credentials from"}, anyText)
+	set.BoolVar(&s.noVerifySSL, "no-verify-ssl", false, "do not verify the store's certificate")
+	define(set, &s.caBundle, label{"ca-bundle", "", "", "FILE", "PEM certificates to verify the store with, in place of the system's"}, anyText)
+	define(set, &s.provider, label{"provider", "", "", "NAME", "what the store is; detected from the endpoint when not given"}, oneOf(s3store.Names()...))
+	define(set, &s.addressing, label{"addressing", "", "auto", "STYLE", "where the bucket's name goes: path, virtual (in the host name), or auto (by provider)"}, oneOf("auto", "path", "virtual"))
+	define(set, &s.checksum, label{"checksum-algorithm", "", "auto", "NAME", "crc64nvme, crc32c, crc32, sha256, md5, none, or auto (by provider)"}, parseChecksum)
+}
+
+func (o *outputFlags) define(set *pflag.FlagSet) {
+	set.BoolVar(&o.json, "json", false, "JSON lines on standard output, nothing else there")
+	set.BoolVarP(&o.quiet, "quiet", "q", false, "errors only")
+	set.BoolVar(&o.noProgress, "no-progress", false, "no bar")
+	set.BoolVarP(&o.verbose, "verbose", "v", false, "one line per retry")
+	set.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be uploaded, send nothing (also --dryrun)")
+}
+
+// checkSandbox refuses what cannot be said about the embedded store.
+func checkSandbox(given *pflag.FlagSet) error {
+	for _, name := range []string{"endpoint-url", "region", "profile", "no-verify-ssl", "ca-bundle", "provider", "addressing"} {
+		if given.Changed(name) {
+			return usagef("--%s makes no sense with sandbox://, which brings its own store", name)
+		}
+	}
+	return nil
+}
+
+func parseEndpoint(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q is not an address such as https://s3.example.com", text)
+	}
+	return text, nil
+}
+
+// parseChecksum returns nil for auto.
+func parseChecksum(text string) (*chunker.Algorithm, error) {
+	if text == "auto" {
+		return nil, nil
+	}
+	a, err := chunker.ParseAlgorithm(text)
+	return &a, err
+}
+
+// apply makes the profile what the flags want it to be.
+func (s *storeFlags) apply(p *s3store.Profile) {
+	if s.addressing != "auto" {
+		p.PathStyle = s.addressing == "path"
+	}
+	if s.checksum == nil {
+		return
+	}
+	// S3 has no other CRC64NVME than that of the whole object.
+	p.Traits.FullObject = *s.checksum == chunker.CRC64NVME || p.Traits.FullObject && s.checksum.Combines()
+	p.Traits.Algorithm = *s.checksum
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chunkup/chunkup/breaker"
+	"github.com/chunkup/chunkup/budget"
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart"
+	"github.com/chunkup/chunkup/multipart/wire"
+)
+
+// tuningFlags say how objects are cut, how long to wait and how often to try.
+type tuningFlags struct {
+	partSize    int64
+	threshold   int64
+	concurrency int
+	workers     int
+
+	connect, overhead, stall, answer time.Duration
+	minRate                          int64
+	timeout                          time.Duration
+
+	maxAttempts   int
+	maxElapsed    time.Duration
+	backoff       multipart.Backoff
+	retryAfterCap time.Duration
+
+	retryBudget, retryRatio, retryFloor float64
+
+	breakerFailures                     int
+	breakerCooldown, breakerMaxCooldown time.Duration
+}
+
+// defaultWorkers is how many files are open at once unless told otherwise.
+const defaultWorkers = 4
+
+func (t *tuningFlags) parts(set *pflag.FlagSet) {
+	define(set, &t.partSize, label{"part-size", "", "auto", "SIZE", "size of the parts; auto is 16MiB, growing so that a file fits in the store's number of parts"}, parsePartSize)
+	define(set, &t.threshold, label{"multipart-threshold", "", "16MiB", "SIZE", "smaller files go up in one PUT; 0 sends all but empty ones in parts"}, parseThreshold)
+	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; 0 lets chunkup choose (%d)", multipart.DefaultLanes)}, atLeast(0))
+	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files open at once; 0 lets chunkup choose (%d)", defaultWorkers)}, atLeast(0))
+}
+
+func (t *tuningFlags) deadlines(set *pflag.FlagSet) {
+	define(set, &t.connect, label{"connect-timeout", "", "10s", "DURATION", "dial and TLS"}, longerThanZero)
+	define(set, &t.minRate, label{"min-rate", "", "200kB/s", "RATE", "the floor of the link that sizes a part's deadline: bytes × parts in flight / min-rate + overhead"}, parseRate)
+	define(set, &t.overhead, label{"overhead", "", "15s", "DURATION", "the fixed share of that deadline"}, longerThanZero)
+	define(set, &t.stall, label{"stall-timeout", "", "15s", "DURATION", "no byte of the body accepted for so long"}, longerThanZero)
+	define(set, &t.answer, label{"answer-timeout", "", "70s", "DURATION", "body sent, no status line yet (completing an upload: ten times this)"}, longerThanZero)
+	define(set, &t.timeout, label{"timeout", "", "0s", "DURATION", "the whole command; 0 is no limit"}, zeroOrLonger)
+}
+
+func (t *tuningFlags) retries(set *pflag.FlagSet) {
+	define(set, &t.maxAttempts, label{"max-attempts", "", "5", "N", "failures in a row of one operation with no other part succeeding in between (four times that, whatever happens)"}, atLeast(1))
+	define(set, &t.maxElapsed, label{"max-elapsed", "", "3m", "DURATION", "how long an upload may go on with no byte of it acknowledged; 0 is for ever"}, zeroOrLonger)
+	define(set, &t.backoff.Base, label{"backoff-base", "", "500ms", "DURATION", "the first wait; it doubles with every failure"}, longerThanZero)
+	define(set, &t.backoff.Cap, label{"backoff-cap", "", "15s", "DURATION", "the longest wait"}, longerThanZero)
+	define(set, &t.backoff.Jitter, label{"jitter", "", "full", "KIND", "how a wait is drawn below its ceiling: none, full or equal"}, parseJitter)
+	define(set, &t.retryAfterCap, label{"retry-after-cap", "", "60s", "DURATION", "a longer Retry-After is cut to this"}, longerThanZero)
+	define(set, &t.retryBudget, label{"retry-budget", "", "auto", "N", "capacity of the budget in retries; auto is max(10, parts in flight)"}, parseBudget)
+	define(set, &t.retryRatio, label{"retry-ratio", "", "0.1", "N", "what a success earns, in retries"}, zeroOrMore)
+	define(set, &t.retryFloor, label{"retry-floor", "", "0.5", "N", "what a second earns, in retries"}, zeroOrMore)
+	define(set, &t.breakerFailures, label{"breaker-failures", "", "5", "N", "operations that fail in a row before all wait for one probe"}, atLeast(1))
+	define(set, &t.breakerCooldown, label{"breaker-cooldown", "", "1s", "DURATION", "the wait before the first probe; it doubles while probes fail"}, longerThanZero)
+	define(set, &t.breakerMaxCooldown, label{"breaker-max-cooldown", "", "30s", "DURATION", "where that doubling ends"}, longerThanZero)
+}
+
+// limits are the deadlines of an attempt.
+func (t *tuningFlags) limits() wire.Limits {
+	return wire.Limits{Connect: t.connect, MinRate: t.minRate, Overhead: t.overhead, Stall: t.stall, Answer: t.answer}
+}
+
+// endpoint is what all files share.
+func (t *tuningFlags) endpoint() multipart.EndpointOptions {
+	return multipart.EndpointOptions{
+		Lanes:  t.concurrency,
+		Budget: budget.Options{Retries: t.retryBudget, Ratio: noneIfZero(t.retryRatio), Floor: noneIfZero(t.retryFloor)},
+		Breaker: breaker.Options{Failures: t.breakerFailures,
+			Cooldown: t.breakerCooldown, MaxCooldown: t.breakerMaxCooldown},
+	}
+}
+
+// uploader is what each file's upload goes by. The command has nothing else to
+// do than to wait, even for a store that is down.
+func (t *tuningFlags) uploader() multipart.Options {
+	return multipart.Options{
+		PartSize: t.partSize, Threshold: noneIfZero(t.threshold),
+		Backoff: t.backoff, MaxAttempts: t.maxAttempts,
+		MaxElapsed: noneIfZero(t.maxElapsed), RetryAfterCap: t.retryAfterCap,
+		WaitOpen: true,
+	}
+}
+
+// files is how many are open at once.
+func (t *tuningFlags) files() int {
+	if t.workers == 0 {
+		return defaultWorkers
+	}
+	return t.workers
+}
+
+// noneIfZero is how the library's options, whose zero is the default, are told
+// that zero is meant.
+func noneIfZero[T int64 | float64 | time.Duration](v T) T {
+	if v == 0 {
+		return -1
+	}
+	return v
+}
+
+func parsePartSize(text string) (int64, error) {
+	if text == "auto" {
+		return 0, nil
+	}
+	n, err := parseSize(text)
+	if err == nil && n == 0 {
+		n = -1 // the planner takes 0 for auto
+	}
+	if err == nil {
+		_, err = chunker.NewPlan(0, n, chunker.Limits{})
+	}
+	return n, err
+}
+
+func parseThreshold(text string) (int64, error) {
+	n, err := parseSize(text)
+	if err == nil && n > chunker.MaxPart {
+		return 0, fmt.Errorf("%s is more than stores take in one PUT, which is %s", text, formatSize(chunker.MaxPart))
+	}
+	return n, err
+}
+
+func parseJitter(text string) (multipart.Jitter, error) {
+	switch text {
+	case "none":
+		return multipart.NoJitter, nil
+	case "full":
+		return multipart.FullJitter, nil
+	case "equal":
+		return multipart.EqualJitter, nil
+	}
+	return 0, fmt.Errorf("use one of none, full, equal")
+}
+
+func parseBudget(text string) (float64, error) {
+	if text == "auto" {
+		return 0, nil
+	}
+	n, err := zeroOrMore(text)
+	if err == nil && n == 0 {
+		return 0, fmt.Errorf("it must be above zero: use --max-attempts 1 for no retries")
+	}
+	return n, err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const rootHelp = `chunkup uploads large files to S3 and to the stores that speak it.
+
+A file goes up in parts, several at a time. Each part has a deadline that is
+sized from its bytes, every retry is paid from one budget that all parts of all
+files share, and success is said only when the store's own checksum proves it.
+
+` + exitHelp
+
+const rootExamples = `  chunkup cp big.iso s3://bucket/
+  chunkup cp big.iso sandbox://demo/      needs no account and no server
+  chunkup sandbox --bucket demo           serves a store on this machine`
+
+const cpHelp = `Upload files.
+
+SOURCE is a file. DEST is s3://bucket/key, or s3://bucket/prefix/ to put the
+files' own names after the prefix. With sandbox:// in place of s3:// the command
+serves an S3 store from ./chunkup-sandbox for as long as it runs, creates the
+bucket, uploads and verifies: it needs no account and no server.
+
+Credentials come from where the AWS CLI has them: the environment, the files in
+~/.aws, the machine's role. They are looked for before anything is sent.
+
+Sizes take 16MiB, 16MB or 1.5GiB, a bare number is bytes; rates take 10MiB/s;
+durations 1m30s. Every flag can also be set as CHUNKUP_ and its name in upper
+case with underscores: CHUNKUP_PART_SIZE=64MiB. A flag beats the environment.
+
+Results go to standard output, everything else to standard error. A bar is drawn
+on a terminal only.`
+
+const cpExamples = `  chunkup cp big.iso s3://bucket/backups/
+  chunkup cp big.iso sandbox://demo/big.iso
+  chunkup cp a.tar b.tar s3://bucket/archive/ --storage-class STANDARD_IA
+  chunkup cp big.iso s3://bucket/big --endpoint-url http://127.0.0.1:9000 --part-size 64MiB
+  chunkup cp big.iso s3://bucket/big --json --max-elapsed 0 --retry-budget 4`
+
+const sandboxHelp = `Serve an S3 store from a local folder, for trying things out.
+
+It listens on this machine only, and knows one account. The lines that it prints
+on standard output make any S3 client use it. Objects are plain files in the
+folder, and outlive the command. It runs until it is interrupted.
+
+Every flag can also be set as CHUNKUP_ and its name in upper case with
+underscores: CHUNKUP_LISTEN=127.0.0.1:9200. A flag beats the environment.
+
+EXIT CODES
+  0  interrupted, which is how it is meant to end
+  1  the store could not be started, or ended by itself
+  2  bad flags or values`
+
+const sandboxExamples = `  chunkup sandbox --bucket demo
+  chunkup sandbox --listen 127.0.0.1:0 --dir /tmp/store --access-key me --secret-key secret`
+
+const exitHelp = `EXIT CODES
+  0    every source was uploaded and verified
+  1    at least one source failed for good
+  2    bad flags or values, or a source that cannot be read: nothing was sent
+  4    denied: no credentials found, wrong ones, signature, policy
+  5    integrity: the source changed while it was read, or a checksum did not match
+  6    outcome unknown: the store may or may not have the object, and would not say
+  130  interrupted
+  With several sources the worst counts, in the order 6, 5, 4, 1.`
+
+// printUsage prints the usage of a command whose flags come in groups.
+func printUsage(cmd *cobra.Command, groups []group) error {
+	w := cmd.OutOrStderr()
+	fmt.Fprintf(w, "USAGE\n  %s\n\nEXAMPLES\n%s\n", cmd.UseLine(), cmd.Example)
+	for _, g := range groups {
+		fmt.Fprintf(w, "\n%s FLAGS\n%s", strings.ToUpper(g.title), g.set.FlagUsagesWrapped(helpWidth))
+	}
+	fmt.Fprintf(w, "\n%s\n", exitHelp)
+	return nil
+}
+
+const helpWidth = 100

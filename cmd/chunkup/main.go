@@ -1,0 +1,39 @@
+// Command chunkup uploads large files to S3 and to the stores that speak it.
+//
+// See chunkup --help, and docs/cli.md for the contract of its flags, exit codes
+// and JSON lines.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel(errInterrupted)
+		<-signals
+		os.Exit(exitInterrupted) // whoever asks twice will not wait for the clean-up
+	}()
+	os.Exit(run(ctx, env{
+		args:     os.Args[1:],
+		stdout:   os.Stdout,
+		stderr:   os.Stderr,
+		getenv:   os.Getenv,
+		terminal: isTerminal,
+	}))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

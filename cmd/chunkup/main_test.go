@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary stand in for the command as well.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"chunkup": main})
+}
+
+// awsEnvironment has credentials, and nothing of the machine's own.
+func awsEnvironment(home string) []string {
+	return []string{
+		"HOME=" + home,
+		"AWS_EC2_METADATA_DISABLED=true",
+		"AWS_CONFIG_FILE=" + filepath.Join(home, "config"),
+		"AWS_SHARED_CREDENTIALS_FILE=" + filepath.Join(home, "credentials"),
+		"AWS_ACCESS_KEY_ID=AKIDTEST",
+		"AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_REGION=", "AWS_DEFAULT_REGION=", "AWS_PROFILE=", "AWS_CA_BUNDLE=", "AWS_SESSION_TOKEN=",
+		"AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_S3=",
+	}
+}
+
+// isolate gives the AWS SDK that environment, in this process.
+func isolate(t *testing.T) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	for _, v := range awsEnvironment(home) {
+		name, text, _ := strings.Cut(v, "=")
+		t.Setenv(name, text)
+		if text == "" {
+			os.Unsetenv(name) // restored by Setenv's clean-up
+		}
+	}
+	return home
+}
+
+// ran is how the command ended.
+type ran struct {
+	code           int
+	stdout, stderr string
+}
+
+// world is what the command is given besides its arguments.
+type world struct {
+	ctx       context.Context
+	variables map[string]string
+	terminal  bool // standard error is one
+}
+
+func (w world) run(t *testing.T, args ...string) ran {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	ctx := w.ctx
+	if ctx == nil {
+		ctx = t.Context()
+	}
+	code := run(ctx, env{
+		args: args, stdout: &stdout, stderr: &stderr,
+		getenv:   func(name string) string { return w.variables[name] },
+		terminal: func(f io.Writer) bool { return w.terminal && f == io.Writer(&stderr) },
+	})
+	return ran{code, stdout.String(), stderr.String()}
+}
+
+// cp runs chunkup cp against the store of a fake.
+func (f *fake) cp(t *testing.T, args ...string) ran {
+	t.Helper()
+	return world{}.run(t, f.args(args...)...)
+}
+
+func (f *fake) args(args ...string) []string {
+	return append([]string{"cp", "--endpoint-url", f.URL}, args...)
+}
+
+func (r ran) want(t *testing.T, code int) ran {
+	t.Helper()
+	if r.code != code {
+		t.Fatalf("exit code %d, want %d\nstdout: %s\nstderr: %s", r.code, code, r.stdout, r.stderr)
+	}
+	return r
+}
+
+// oneLine is for failures, of which the user gets a sentence.
+func (r ran) oneLine(t *testing.T, parts ...string) {
+	t.Helper()
+	if strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "chunkup: ") {
+		t.Errorf("standard error is not one line of chunkup's: %q", r.stderr)
+	}
+	for _, p := range parts {
+		if !strings.Contains(r.stderr, p) {
+			t.Errorf("standard error %q does not say %q", r.stderr, p)
+		}
+	}
+}
+
+// file writes a file and returns its path.
+func file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sparse makes a file of zeros that takes no room.
+func sparse(t *testing.T, name string, size int64) string {
+	t.Helper()
+	path := file(t, name, "")
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func silent() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"github.com/chunkup/chunkup/breaker"
+	"github.com/chunkup/chunkup/multipart"
+)
+
+// printer shows a run of cp. Its methods are called from many goroutines at
+// once, the events of each job in order and before its result; close is last.
+type printer interface {
+	planned(j job) // in place of uploading it
+	event(j job, e multipart.Event)
+	breaker(endpoint string, from, to breaker.State)
+	result(o outcome)
+	close(t totals) error // with the first error of writing to standard output
+}
+
+// outcome is how a job ended.
+type outcome struct {
+	job      job
+	result   multipart.Result
+	err      error
+	code     int
+	verified bool // the store was asked about the object once more
+}
+
+// totals are those of the whole run.
+type totals struct {
+	files, failed            int
+	bytes, sentBytes         int64
+	requests, retries, mints int
+	budgetLeft               float64
+	elapsed                  time.Duration
+	code                     int
+	refused                  bool // before anything was sent
+}
+
+func (t *totals) add(o outcome) {
+	if o.err == nil {
+		t.bytes += o.result.Size
+	} else {
+		t.failed++
+	}
+	t.sentBytes += o.result.SentBytes
+	t.requests += o.result.Requests
+	t.retries += o.result.Retries
+	t.mints += o.result.Mints
+	t.code = worst(t.code, o.code)
+}
+
+// newPrinter chooses how the run is shown.
+func newPrinter(e env, o outputFlags, jobs []job) printer {
+	if o.json {
+		return newJSONPrinter(e.stdout)
+	}
+	p := newPlain(e.stdout, e.stderr, o)
+	if o.quiet || o.noProgress || o.dryRun || e.getenv("TERM") == "dumb" || !e.terminal(e.stderr) {
+		return p
+	}
+	return newBar(p, e, jobs)
+}
+
+// sink is a writer that remembers its first error, so that many small writes
+// need one check.
+type sink struct {
+	to  io.Writer
+	err error
+}
+
+// Write implements io.Writer. After an error nothing is written any more.
+func (t *sink) Write(b []byte) (int, error) {
+	if t.err != nil {
+		return 0, t.err
+	}
+	n, err := t.to.Write(b)
+	t.err = err
+	return n, err
+}

@@ -1,0 +1,162 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/creack/pty"
+)
+
+// terminal is the command on a pseudo-terminal.
+type terminal struct {
+	cmd *exec.Cmd
+	tty *os.File
+	end chan struct{} // nothing more will be shown
+
+	mu    sync.Mutex
+	shown bytes.Buffer
+}
+
+// onTerminal starts chunkup on a terminal of that size; without one the terminal
+// does not know its size, as some do not.
+func onTerminal(t *testing.T, size *pty.Winsize, args ...string) *terminal {
+	t.Helper()
+	cmd := exec.Command("chunkup", args...)
+	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "TERM=xterm"}, awsEnvironment(t.TempDir()))
+	tty, err := pty.StartWithSize(cmd, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{cmd: cmd, tty: tty, end: make(chan struct{})}
+	go func() {
+		defer close(x.end)
+		_, _ = io.Copy(x, tty)
+	}()
+	t.Cleanup(func() { cmd.Process.Kill(); tty.Close() })
+	return x
+}
+
+// Write implements io.Writer.
+func (x *terminal) Write(b []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.shown.Write(b)
+}
+
+func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.shown.String()
+}
+
+// until waits for the terminal to show something.
+func (x *terminal) until(t *testing.T, pattern string) {
+	t.Helper()
+	p, late := regexp.MustCompile(pattern), time.After(20*time.Second)
+	for tick := time.Tick(20 * time.Millisecond); !p.MatchString(x.text()); {
+		select {
+		case <-tick:
+		case <-late:
+			t.Fatalf("the terminal does not show %q: %q", pattern, x.text())
+		}
+	}
+}
+
+// exit waits for the command's end and returns its exit code.
+func (x *terminal) exit() int {
+	_ = x.cmd.Wait()
+	<-x.end
+	return x.cmd.ProcessState.ExitCode()
+}
+
+// The bar says for how long nothing has moved, an interrupt from the keyboard
+// ends the command, and the terminal is left clean.
+func TestBarOnTerminal(t *testing.T) {
+	for name, size := range map[string]*pty.Winsize{"of 120 columns": {Rows: 24, Cols: 120}, "without a size": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			reached := f.hang(t, "part")
+			x := onTerminal(t, size, "cp", sparse(t, "big", 20<<20), "s3://bucket/key", "--endpoint-url", f.URL)
+			<-reached
+			x.until(t, `big  [0-9.]+ ([KM]i)?B / 20 MiB +[0-9]+% \[.*\].*elapsed 0s`)
+			x.until(t, `nothing moved for 2s.*elapsed [23]s`)
+			if _, err := x.tty.WriteString("\x03"); err != nil {
+				t.Fatal(err)
+			}
+			if code := x.exit(); code != exitInterrupted {
+				t.Errorf("exit code %d", code)
+			}
+			if left := lines(x.text()); len(left) != 2 || !strings.HasSuffix(left[0], ": interrupted") || left[1] != "" {
+				t.Errorf("at the end the terminal shows %q", left)
+			}
+			columns := defaultWidth
+			if size != nil {
+				columns = int(size.Cols)
+			}
+			if drawn := regexp.MustCompile(`big  .*elapsed 0s`).FindString(x.text()); utf8.RuneCountInString(drawn) != columns {
+				t.Errorf("the bar is not %d columns wide: %q", columns, drawn)
+			}
+			if len(f.of("abort")) == 0 {
+				t.Error("the upload was not aborted")
+			}
+		})
+	}
+}
+
+// Results are printed above the bar, which goes away.
+func TestResultOnTerminal(t *testing.T) {
+	f := newFake(t)
+	x := onTerminal(t, &pty.Winsize{Rows: 24, Cols: 80}, "cp", file(t, "big", "x"), "s3://bucket/key", "--endpoint-url", f.URL)
+	if code := x.exit(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	left := lines(x.text())
+	if len(left) != 3 || !strings.HasPrefix(left[0], "uploaded ") || !strings.HasPrefix(left[1], `  etag "part"  `) || left[2] != "" {
+		t.Errorf("at the end the terminal shows %q", left)
+	}
+}
+
+// Who interrupts twice does not wait for the clean-up.
+func TestSecondInterrupt(t *testing.T) {
+	f := newFake(t)
+	began := f.hang(t, "part")
+	cleaning := make(chan struct{})
+	inner := f.answer
+	f.on(func(w http.ResponseWriter, r *http.Request, op string) bool {
+		if op == "abort" {
+			close(cleaning)
+			<-r.Context().Done()
+			return true
+		}
+		return inner(w, r, op)
+	})
+	x := onTerminal(t, nil, "cp", file(t, "big", "x"), "s3://bucket/key", "--multipart-threshold", "0", "--endpoint-url", f.URL)
+	<-began
+	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-cleaning
+	if err := x.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := x.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	if shown := x.text(); strings.Contains(shown, ": interrupted") {
+		t.Errorf("it ended in good order: %q", shown)
+	}
+}

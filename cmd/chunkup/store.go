@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/chunkup/chunkup/breaker"
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/cmd/chunkup/sandbox"
+	"github.com/chunkup/chunkup/multipart"
+	"github.com/chunkup/chunkup/multipart/s3store"
+	"github.com/chunkup/chunkup/multipart/wire"
+	"github.com/chunkup/chunkup/presign"
+	"github.com/chunkup/chunkup/presign/s3presign"
+)
+
+// askLimit bounds each question that is asked before the first upload: for
+// credentials, for the bucket's region, for the kind of the store.
+const askLimit = 10 * time.Second
+
+// connection is the way to one bucket, for all uploads of the command.
+type connection struct {
+	control  multipart.Control
+	provider presign.Provider
+	endpoint *multipart.Endpoint
+	verify   bool         // hold what the store says of each object against it once more
+	close    func() error // nil if there is nothing to close
+}
+
+// limits are the store's.
+func (c *connection) limits() chunker.Limits { return c.control.Traits().Limits }
+
+// breakerObserver is told when the endpoint's breaker changes.
+type breakerObserver func(endpoint string, from, to breaker.State)
+
+// connect opens the way to the destination's bucket. It writes nothing there.
+func connect(ctx context.Context, f *cpFlags, d destination, observe breakerObserver) (*connection, error) {
+	var (
+		c   *connection
+		err error
+	)
+	if d.scheme == schemeSandbox {
+		c, err = connectSandbox(ctx, f, d.bucket, observe)
+	} else {
+		c, err = connectS3(ctx, f, d.bucket, observe)
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return c, err
+}
+
+// connectSandbox serves the embedded store until the connection is closed.
+func connectSandbox(ctx context.Context, f *cpFlags, bucket string, observe breakerObserver) (*connection, error) {
+	profile, err := s3store.ByName("versitygw")
+	if err != nil {
+		return nil, err
+	}
+	server, err := startSandbox(ctx, sandbox.Options{Buckets: []string{bucket}})
+	if err != nil {
+		return nil, err
+	}
+	f.store.apply(&profile)
+	cfg := aws.Config{
+		Region:      server.Region(),
+		Credentials: credentials.NewStaticCredentialsProvider(server.AccessKey(), server.SecretKey(), ""),
+	}
+	c := assemble(f, cfg, profile, server.URL(), wire.NewClient(wire.Options{Limits: f.tuning.limits()}), observe)
+	c.verify, c.close = true, server.Close
+	return c, nil
+}
+
+func connectS3(ctx context.Context, f *cpFlags, bucket string, observe breakerObserver) (*connection, error) {
+	cfg, err := loadConfig(ctx, &f.store)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := f.store.endpoint(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := findCredentials(ctx, cfg); err != nil {
+		return nil, err
+	}
+	w := wire.NewClient(wire.Options{Limits: f.tuning.limits(), TLS: tlsConfig(cfg, f.store.noVerifySSL)})
+	profile, err := f.store.findProfile(ctx, w, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case endpoint == "" && f.store.region == "":
+		cfg.Region, err = findRegion(ctx, cfg, profile, w, bucket)
+	case cfg.Region == "" && profile.Region == "":
+		err = usagef("no region for bucket %s: set --region or AWS_REGION", bucket)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return assemble(f, cfg, profile, endpoint, w, observe), nil
+}
+
+// assemble puts the parts of a connection together.
+func assemble(f *cpFlags, cfg aws.Config, p s3store.Profile, endpoint string, w *wire.Client, observe breakerObserver) *connection {
+	client := s3store.NewClient(cfg, p, endpoint, w)
+	store := s3store.New(client, p, w)
+	o := f.tuning.endpoint()
+	o.Client = w
+	o.Breaker.OnChange = func(from, to breaker.State) { observe(store.Traits().Endpoint, from, to) }
+	return &connection{control: store, provider: s3presign.New(client, 0), endpoint: multipart.NewEndpoint(o)}
+}
+
+// loadConfig reads the AWS environment and files, with the flags over them.
+func loadConfig(ctx context.Context, s *storeFlags) (aws.Config, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithRegion(s.region),
+		config.WithSharedConfigProfile(s.profile),
+	}
+	if s.caBundle != "" {
+		pem, err := os.ReadFile(s.caBundle)
+		if err != nil {
+			return aws.Config{}, usagef("--ca-bundle: %w", err)
+		}
+		options = append(options, config.WithCustomCABundle(bytes.NewReader(pem)))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return aws.Config{}, usagef("the AWS configuration cannot be used: %w", err)
+	}
+	return cfg, nil
+}
+
+// endpoint is the store's address: the flag's, else what the SDK finds in the
+// environment and the AWS files; empty for AWS's own.
+func (s *storeFlags) endpoint(cfg aws.Config) (string, error) {
+	if s.endpointURL != "" {
+		return s.endpointURL, nil
+	}
+	found := s3.NewFromConfig(cfg).Options().BaseEndpoint
+	if found == nil {
+		return "", nil
+	}
+	endpoint, err := parseEndpoint(*found)
+	if err != nil {
+		return "", usagef("the endpoint of the AWS environment or files: %w", err)
+	}
+	return endpoint, nil
+}
+
+// findProfile is the one of --provider, else the one of the endpoint.
+func (s *storeFlags) findProfile(ctx context.Context, w *wire.Client, endpoint string) (p s3store.Profile, err error) {
+	if s.provider != "" {
+		p, err = s3store.ByName(s.provider)
+	} else {
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		defer cancel()
+		p = s3store.Detect(ctx, w, endpoint)
+	}
+	s.apply(&p)
+	return p, err
+}
+
+// tlsConfig verifies with the certificates of --ca-bundle, AWS_CA_BUNDLE or the
+// AWS files, which the SDK has read into a client of its own.
+func tlsConfig(cfg aws.Config, noVerify bool) *tls.Config {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: noVerify}
+	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok && b.GetTransport().TLSClientConfig != nil {
+		t.RootCAs = b.GetTransport().TLSClientConfig.RootCAs
+	}
+	return t
+}
+
+// findCredentials makes sure that there are some before anything is sent.
+func findCredentials(ctx context.Context, cfg aws.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	if cfg.Credentials == nil {
+		return fmt.Errorf("%w: %s", multipart.ErrCredentials, credentialsHint)
+	}
+	_, err := cfg.Credentials.Retrieve(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case lastResort(err):
+		return fmt.Errorf("%w: %s", multipart.ErrCredentials, credentialsHint)
+	}
+	return fmt.Errorf("%w: %w", multipart.ErrCredentials, err)
+}
+
+const credentialsHint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of the AWS files with --profile"
+
+// lastResort tells that the SDK found nothing configured and went as far as to
+// ask whether this is a machine of Amazon's.
+func lastResort(err error) bool {
+	op, ok := errors.AsType[*smithy.OperationError](err)
+	return ok && op.Service() == "ec2imds"
+}
+
+// findRegion asks AWS where the bucket is. If it does not say, the configured
+// region has to do.
+func findRegion(ctx context.Context, cfg aws.Config, p s3store.Profile, w *wire.Client, bucket string) (string, error) {
+	hint := cfg.Region
+	if hint == "" {
+		hint = "us-east-1"
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	region, err := s3store.BucketRegion(ctx, s3store.NewClient(cfg, p, "", w), bucket, hint)
+	switch {
+	case err == nil:
+		return region, nil
+	case cfg.Region != "":
+		return cfg.Region, nil
+	}
+	return "", fmt.Errorf("the region of bucket %s cannot be found, set --region: %w", bucket, err)
+}
+
+// verify holds what the store says of an object against what was sent.
+func verify(ctx context.Context, c multipart.Control, r multipart.Result) error {
+	info, err := c.Head(ctx, r.Object.Bucket, r.Object.Key)
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", r.Object, err)
+	}
+	if info.Size != r.Size {
+		return &multipart.MismatchError{What: "size of " + r.Object.String(), Want: fmt.Sprint(r.Size), Got: fmt.Sprint(info.Size)}
+	}
+	if d := info.Digest; d.Algorithm() == r.Digest.Algorithm() && d != r.Digest {
+		return &multipart.MismatchError{What: d.Algorithm().String() + " of " + r.Object.String(), Want: r.Digest.Base64(), Got: d.Base64()}
+	}
+	return nil
+}
