@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chunkup/chunkup/breaker"
 )
@@ -136,14 +135,35 @@ func TestPrintEnvironment(t *testing.T) {
 	}
 }
 
+// watched does something once a text has been written to it.
+type watched struct {
+	bytes.Buffer
+	text string
+	then func()
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.Buffer.Write(b)
+	if strings.Contains(w.String(), w.text) {
+		w.then()
+	}
+	return n, err
+}
+
 // An interrupt is how a sandbox ends.
 func TestSandboxEnds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(300*time.Millisecond, func() { cancel(errInterrupted) })
-	r := world{ctx: ctx, variables: map[string]string{"CHUNKUP_LISTEN": "127.0.0.1:0"}}.
-		run(t, "sandbox", "--dir", "here", "--access-key", "AK", "--secret-key", "SK", "--bucket", "one", "--bucket", "two").want(t, exitOK)
-	want := regexp.MustCompile(`^export AWS_ACCESS_KEY_ID=AK\nexport AWS_SECRET_ACCESS_KEY=SK\nexport AWS_REGION=us-east-1\nexport AWS_ENDPOINT_URL_S3=http://127\.0\.0\.1:[0-9]+\n$`)
+	var stdout bytes.Buffer
+	stderr := &watched{text: "until interrupted", then: func() { cancel(errInterrupted) }}
+	code := run(ctx, env{
+		args:   []string{"sandbox", "--dir", "here", "--access-key", "AK", "--secret-key", "SK", "--bucket", "one", "--bucket", "two"},
+		stdout: &stdout, stderr: stderr,
+		getenv:   func(name string) string { return map[string]string{"CHUNKUP_LISTEN": "127.0.0.1:0"}[name] },
+		terminal: func(io.Writer) bool { return false },
+	})
+	r := ran{code, stdout.String(), stderr.String()}.want(t, exitOK)
+	want := regexp.MustCompile(`^export AWS_ACCESS_KEY_ID=AK\nexport AWS_SECRET_ACCESS_KEY=SK\nexport AWS_SESSION_TOKEN=''\nexport AWS_REGION=us-east-1\nexport AWS_ENDPOINT_URL_S3=http://127\.0\.0\.1:[0-9]+\n$`)
 	if !want.MatchString(r.stdout) || !strings.Contains(r.stderr, "until interrupted") {
 		t.Errorf("standard output %q, standard error %q", r.stdout, r.stderr)
 	}
