@@ -59,6 +59,9 @@ func (f *cpFlags) copy(ctx context.Context, e env, jobs []job, dest destination)
 		if err = f.fit(jobs, c.limits()); err == nil {
 			s.uploadAll(ctx, jobs)
 		}
+		// A connection that was opened and not needed would keep the sandbox from
+		// closing for ten seconds.
+		c.endpoint.CloseIdle()
 		if c.close != nil {
 			err = errors.Join(err, c.close())
 		}
