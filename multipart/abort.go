@@ -19,40 +19,36 @@ const (
 
 // abort drops the upload after a failure and says so in it if it could not.
 // The context that failed it may be over, so it has one of its own. After a
-// cancel each call is made once, at once, past budget and breaker: there is no
-// time to wait for them, and nothing to repeat.
+// cancel it is one call, at once, past budget and breaker: there is no time to
+// wait for them, and the connections of the parts are closed already.
 func (r *run) abort(ctx context.Context, failure error) error {
-	limit, call := abortLimit, r.tryControl
+	var err error
 	if canceled(ctx) {
-		limit, call = abortLimitCanceled, callOnce
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimitCanceled)
+		defer cancel()
+		err = r.control.Abort(ctx, r.upload)
+	} else {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimit+r.endpoint.held())
+		defer cancel()
+		err = r.dropParts(ctx)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	err := r.dropParts(ctx, call)
-	if e, ok := errors.AsType[*Error](failure); ok && err != nil {
+	if e, ok := errors.AsType[*Error](failure); ok && err != nil && statusOf(err) != http.StatusNotFound {
 		e.Abort = err
 	}
 	return failure
 }
 
-// controlCall makes one call of the control plane.
-type controlCall func(context.Context, wire.Operation, func(context.Context) error) error
-
-func callOnce(ctx context.Context, _ wire.Operation, f func(context.Context) error) error {
-	return f(ctx)
-}
-
 // dropParts aborts until no part is left: one that was on its way when the
 // upload was aborted may have arrived after it
 // (https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html).
-func (r *run) dropParts(ctx context.Context, call controlCall) error {
+func (r *run) dropParts(ctx context.Context) error {
 	var left []Receipt
 	for range abortRounds {
-		err := call(ctx, wire.Abort, func(ctx context.Context) error { return r.control.Abort(ctx, r.upload) })
+		err := r.tryControl(ctx, wire.Abort, func(ctx context.Context) error { return r.control.Abort(ctx, r.upload) })
 		if err != nil && statusOf(err) != http.StatusNotFound {
 			return err
 		}
-		err = call(ctx, wire.List, func(ctx context.Context) (err error) {
+		err = r.tryControl(ctx, wire.List, func(ctx context.Context) (err error) {
 			left, err = r.control.List(ctx, r.upload)
 			return err
 		})

@@ -2,10 +2,8 @@ package multipart
 
 import (
 	"errors"
-	"io"
 	"net"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/chunkup/chunkup/budget"
@@ -21,16 +19,20 @@ type call struct {
 	bytes int64  // what one attempt puts on the wire
 	lane  bool   // takes a lane: the data plane
 	first bool   // the first of an upload: refused, not kept waiting, by an open breaker
+	inner bool   // part of completing: its success is not another operation's
 	pay   *budget.Operation
 	waits *schedule
 
 	began     time.Time
-	attempts  int   // that were sent
-	failures  int   // in a row, with nothing else of the upload succeeding in between
-	counted   int   // failures in all
-	successes int64 // of the upload, at the last failure
-	remints   int   // in a row
+	since     time.Time // it has been in trouble: the elapsed bound counts from here
+	attempts  int       // that were made
+	failures  int       // in a row, with nothing else of the upload succeeding in between
+	counted   int       // failures in all
+	successes int64     // of the upload, at the last failure
+	remints   int       // in a row
 	rereads   int
+	mintless  int           // attempts in a row for which there was no request
+	minted    time.Time     // the last request
 	wait      time.Duration // before the next attempt
 	reason    string        // of that wait
 	ambiguous bool          // an earlier attempt may have been applied
@@ -47,7 +49,7 @@ func (r *run) newCall(op wire.Operation, part int, bytes int64) *call {
 		lane:  op == wire.PutPart || op == wire.PutObject,
 		pay:   r.share.Operation(bytes),
 		waits: newSchedule(r.options.Backoff, r.options.Rand),
-		began: time.Now(),
+		began: time.Now(), since: time.Now(),
 	}
 }
 
@@ -87,11 +89,12 @@ func (r *run) classify(c *call, res result) wire.Class {
 	return wire.Classify(o)
 }
 
-// hidesRefusal tells an error behind which the store may have refused the
-// request before it read the body: the next attempt asks first.
+// hidesRefusal tells a connection that broke before any status, behind which the
+// store may have refused the request without reading the body: the next attempt
+// asks first.
 func hidesRefusal(res result) bool {
-	return res.answer.Status == 0 && (errors.Is(res.err, syscall.EPIPE) ||
-		errors.Is(res.err, syscall.ECONNRESET) || errors.Is(res.err, io.ErrUnexpectedEOF) || errors.Is(res.err, io.EOF))
+	_, late := errors.AsType[*wire.DeadlineError](res.err)
+	return res.err != nil && !res.local && !late && res.answer.Status == 0 && res.answer.Conn != ""
 }
 
 // neverConnected tells an attempt that found no host, or none that would take a

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/chunkup/chunkup/multipart/wire"
@@ -41,20 +40,19 @@ func (r *run) complete(ctx context.Context) error {
 	for {
 		err := r.do(ctx, c, r.completeOnce)
 		doubt, ok := errors.AsType[*ambiguity](err)
-		if err != nil && !ok {
+		switch {
+		case err == nil:
+			return r.prove(ctx, c)
+		case !ok && canceled(ctx) && c.attempts > 0:
+			return r.lookOnce(ctx, c, err)
+		case !ok:
 			return err
 		}
-		if ok {
-			c.ambiguous = true
-			again, err := r.lookUp(ctx, c, doubt)
-			if err != nil {
-				return err
-			}
-			if again {
-				continue
-			}
+		c.ambiguous = true
+		again, err := r.lookUp(ctx, c, doubt)
+		if err != nil || !again {
+			return err
 		}
-		return r.compare(c)
 	}
 }
 
@@ -73,9 +71,9 @@ func (r *run) completeOnce(ctx context.Context) result {
 // an error if there is no hope or no way to know.
 func (r *run) lookUp(ctx context.Context, c *call, doubt *ambiguity) (again bool, err error) {
 	info, err := r.head(ctx, c)
-	if err == nil && info.Metadata[tokenKey] == r.token && info.Size == r.plan.Size {
+	if err == nil && r.isOurs(info) {
 		r.info = info
-		return false, nil
+		return false, r.compare(c, info)
 	}
 	if err != nil && statusOf(err) != http.StatusNotFound {
 		if c.attempts == 1 && doubt.stopped == nil && refused(err) {
@@ -96,6 +94,24 @@ func (r *run) lookUp(ctx context.Context, c *call, doubt *ambiguity) (again bool
 		return false, r.fail(c, doubt.err, doubt.stopped)
 	}
 	return true, nil
+}
+
+// isOurs tells this upload's object by its token.
+func (r *run) isOurs(info Info) bool {
+	return info.Metadata[tokenKey] == r.token && info.Size == r.plan.Size
+}
+
+// lookOnce looks for the object after the caller has ended a completion that
+// was sent: it may have been applied, or be applied yet.
+func (r *run) lookOnce(ctx context.Context, c *call, ended error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimitCanceled)
+	defer cancel()
+	info, err := r.control.Head(ctx, r.object.Bucket, r.object.Key)
+	if err == nil && r.isOurs(info) {
+		r.info = info
+		return r.compare(c, info)
+	}
+	return r.fail(c, fmt.Errorf("%w: %w", ErrUnknownOutcome, ended), nil)
 }
 
 // head looks at the object as part of completing it: its attempts are paid
@@ -119,8 +135,8 @@ func (r *run) list(ctx context.Context, c *call) (parts []Receipt, err error) {
 // within begins a call that belongs to another operation and is paid by it. It
 // waits as that one would have.
 func (r *run) within(c *call, op wire.Operation) *call {
-	inner := &call{op: op, pay: c.pay, waits: newSchedule(r.options.Backoff, r.options.Rand),
-		name: c.name, began: time.Now(), wait: c.wait, reason: c.reason}
+	inner := &call{op: op, inner: true, pay: c.pay, waits: newSchedule(r.options.Backoff, r.options.Rand),
+		name: c.name, began: time.Now(), since: time.Now(), wait: c.wait, reason: c.reason}
 	c.wait = 0
 	return inner
 }
@@ -128,17 +144,6 @@ func (r *run) within(c *call, op wire.Operation) *call {
 // unknown is the error of an operation whose outcome the store would not tell.
 func (r *run) unknown(c *call, cause, why error) error {
 	return r.fail(c, fmt.Errorf("%w: %w; then %w", ErrUnknownOutcome, cause, why), nil)
-}
-
-// compare holds what the store says of the object against the source.
-func (r *run) compare(c *call) error {
-	if d := r.info.Digest; !d.IsZero() && !r.whole.IsZero() && d.Algorithm() == r.whole.Algorithm() && d != r.whole {
-		return r.fail(c, &MismatchError{What: d.Algorithm().String(), Want: r.whole.Base64(), Got: d.Base64()}, nil)
-	}
-	if s := r.info.Size; s != 0 && s != r.plan.Size {
-		return r.fail(c, &MismatchError{What: "size", Want: strconv.FormatInt(r.plan.Size, 10), Got: strconv.FormatInt(s, 10)}, nil)
-	}
-	return nil
 }
 
 // statusOf is the status of the refusal in err, 0 if there is none.

@@ -122,7 +122,7 @@ func (e *Endpoint) hold(d time.Duration) {
 func (e *Endpoint) held() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return time.Until(e.notBefore)
+	return max(time.Until(e.notBefore), 0)
 }
 
 // Endpoints is a registry: one [Endpoint] per scheme, host and bucket. The

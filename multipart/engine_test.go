@@ -211,8 +211,8 @@ func TestMint(t *testing.T) {
 		fails    bool
 		renewed  int
 	}{
-		"fails twice":         {&provider{errs: []error{broken, broken}}, false, 0},
-		"fails":               {&provider{errs: []error{broken, broken, broken}}, true, 0},
+		"fails four times":    {&provider{errs: []error{broken, broken, broken, broken}}, false, 0},
+		"fails five times":    {&provider{errs: []error{broken, broken, broken, broken, broken}}, true, 0},
 		"hands out stale one": {&provider{stale: 1}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

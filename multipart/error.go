@@ -100,7 +100,8 @@ func attempts(n int) string {
 func isLocal(err error) bool {
 	_, read := errors.AsType[*chunker.ReadError](err)
 	_, mint := errors.AsType[*mintError](err)
-	return read || mint || errors.Is(err, ErrCredentials)
+	_, request := errors.AsType[*wire.RequestError](err)
+	return read || mint || request || errors.Is(err, ErrCredentials)
 }
 
 // canceled tells the end of the caller's context (or a sibling's failure) from

@@ -125,7 +125,8 @@ func (t *teller) run() {
 			}
 		case <-tick.C:
 			done, total := t.progress()
-			t.observe(Event{Kind: Progressed, Time: time.Now(), Object: t.object, Done: done, Total: total})
+			t.tell(Event{Kind: Progressed, Done: done, Total: total})
+			t.flush()
 		}
 	}
 }

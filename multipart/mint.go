@@ -3,16 +3,13 @@ package multipart
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart/wire"
 	"github.com/chunkup/chunkup/presign"
 )
-
-// mintAttempts is how often a provider is asked for one request. Its failures
-// are not the store's: neither the budget nor the breaker hears of them.
-const mintAttempts = 3
 
 // mintError is a provider's failure.
 type mintError struct{ err error }
@@ -21,7 +18,8 @@ func (e *mintError) Error() string { return "no authorised request: " + e.err.Er
 func (e *mintError) Unwrap() error { return e.err }
 
 // mint gets the request for one attempt, just before its use. After an answer
-// that said expired, the provider first forgets what may be stale.
+// that said expired, or if what it gets is over already, the provider first
+// forgets what may be stale.
 func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Digest) (presign.Request, error) {
 	part := presign.Part{Bucket: r.object.Bucket, Key: r.object.Key, Size: p.Size}
 	if c.op == wire.PutPart {
@@ -36,42 +34,60 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 	if c.expired {
 		reason = "expired"
 	}
-	waits := newSchedule(r.options.Backoff, r.options.Rand)
-	var last error
-	for try := range mintAttempts {
-		if try > 0 {
-			if err := sleep(ctx, waits.next()); err != nil {
-				return presign.Request{}, err
-			}
+	request, err := r.mintOnce(ctx, c, part, reason)
+	if err == nil && isOver(request) {
+		request, err = r.mintOnce(ctx, c, part, "expiring")
+		if err == nil && isOver(request) {
+			err = fmt.Errorf("it had expired at %v, before it was used", request.NotAfter)
 		}
-		request, stale, err := r.mintOnce(ctx, part, reason)
-		switch {
-		case err == nil && !stale:
-			return request, nil
-		case canceled(ctx):
-			return presign.Request{}, context.Cause(ctx)
-		case stale:
-			err, reason = fmt.Errorf("it had expired at %v, before it was used", request.NotAfter), "expiring"
-		}
-		last = err
 	}
-	return presign.Request{}, &mintError{err: last}
+	switch {
+	case err == nil:
+		return request, nil
+	case canceled(ctx):
+		return request, context.Cause(ctx)
+	}
+	return request, &mintError{err: err}
 }
 
-// mintOnce asks the provider once; stale says that what it gave is over.
-func (r *run) mintOnce(ctx context.Context, p presign.Part, reason string) (request presign.Request, stale bool, err error) {
+func isOver(r presign.Request) bool {
+	return !r.NotAfter.IsZero() && !time.Now().Before(r.NotAfter)
+}
+
+// mintOnce asks the provider once.
+func (r *run) mintOnce(ctx context.Context, c *call, p presign.Part, reason string) (presign.Request, error) {
 	if reason != "first" {
-		if err := r.provider.Renew(ctx); err != nil {
-			return request, false, err
+		if err := r.renew(ctx, c); err != nil {
+			return presign.Request{}, err
 		}
 	}
-	request, err = r.provider.Presign(ctx, p)
+	c.minted = time.Now()
+	request, err := r.provider.Presign(ctx, p)
 	if err != nil {
-		return request, false, err
+		return request, err
+	}
+	if request.Method != http.MethodPut {
+		return request, fmt.Errorf("the provider gave a %q instead of a PUT", request.Method)
 	}
 	r.mu.Lock()
 	r.stats.Mints++
 	r.mu.Unlock()
 	r.teller.tell(Event{Kind: Minted, Part: p.Number, Reason: reason})
-	return request, !request.NotAfter.IsZero() && !time.Now().Before(request.NotAfter), nil
+	return request, nil
+}
+
+// renew makes the provider forget what may be stale, unless it has done so
+// since the request that was refused was made: parts that expire together need
+// one renewal.
+func (r *run) renew(ctx context.Context, c *call) error {
+	r.mu.Lock()
+	fresh := r.renewed.After(c.minted)
+	if !fresh {
+		r.renewed = time.Now()
+	}
+	r.mu.Unlock()
+	if fresh && c.lane {
+		return nil
+	}
+	return r.provider.Renew(ctx)
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/chunkup/chunkup/chunker"
 )
 
@@ -39,6 +41,21 @@ func (o Object) validate() error {
 		return errors.New("the destination has no key")
 	case len(o.Key) > 1024:
 		return fmt.Errorf("the key has %d bytes: stores take at most 1024", len(o.Key))
+	}
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if o.Header.Get(name) != "" {
+			return fmt.Errorf("header %s: an upload replaces what is under its key", name)
+		}
+	}
+	for name, values := range o.headers("", "") {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("%q cannot be the name of a header", name)
+		}
+		for _, v := range values {
+			if !httpguts.ValidHeaderFieldValue(v) {
+				return fmt.Errorf("header %s: %q has characters that cannot be sent", name, v)
+			}
+		}
 	}
 	return nil
 }

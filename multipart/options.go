@@ -13,8 +13,9 @@ const DefaultThreshold = 16 << 20
 
 // Options of an [Uploader]; nil and the zero value give the defaults.
 type Options struct {
-	// Endpoint is what the uploads share with others; nil takes the bucket's
-	// from [DefaultEndpoints].
+	// Endpoint is what the uploads share with others; its Client sends the
+	// parts, so one with other deadlines, roots or dialers goes in there. nil
+	// takes the bucket's from [DefaultEndpoints].
 	Endpoint *Endpoint
 
 	// PartSize in bytes. 0 chooses: 16 MiB, growing with the object.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,15 +17,19 @@ import (
 // sendAll sends every part. The group holds more parts than there are lanes,
 // because those that wait for a retry hold none.
 func (r *run) sendAll(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, parts := errgroup.WithContext(ctx)
 	g.SetLimit(2 * r.endpoint.lanes.Limit())
 	for p := range r.plan.Parts() {
-		if canceled(ctx) {
+		if canceled(parts) {
 			break
 		}
-		g.Go(func() error { return r.sendPart(ctx, p) })
+		g.Go(func() error { return r.sendPart(parts, p) })
 	}
-	return g.Wait()
+	err := g.Wait()
+	if err == nil && canceled(ctx) { // before a part had begun
+		err = &Error{Op: wire.PutPart, Object: r.object.String(), UploadID: r.upload.ID, Err: context.Cause(ctx)}
+	}
+	return err
 }
 
 func (r *run) sendPart(ctx context.Context, p chunker.Part) error {
@@ -45,8 +50,9 @@ func (r *run) putObject(ctx context.Context) error {
 		return err
 	}
 	r.info.ETag, r.whole = r.parts[0].ETag, r.parts[0].Digest
-	if err := r.source.Changed(); err != nil {
-		return r.fail(c, fmt.Errorf("%w, and the object holds what was read: %w", ErrSourceChanged, err), nil)
+	if err := r.proveSource(ctx, wire.PutObject); err != nil {
+		err.Err = fmt.Errorf("%w (the object holds what was read)", err.Err)
+		return err
 	}
 	return nil
 }
@@ -87,8 +93,12 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt
 // receive checks what a successful answer carries.
 func (r *run) receive(res result, p chunker.Part, receipt *Receipt) result {
 	etag := res.answer.Header.Get("ETag")
-	if etag == "" {
+	switch {
+	case etag == "":
 		res.bare, res.err = true, errors.New("the store answered success without an ETag")
+		return res
+	case res.answer.Sent != p.Size:
+		res.bare, res.err = true, fmt.Errorf("the store answered success after %d of %d bytes", res.answer.Sent, p.Size)
 		return res
 	}
 	receipt.Number, receipt.Size, receipt.ETag = p.Number, p.Size, etag
@@ -111,23 +121,24 @@ func (r *run) sourceError(err error) error {
 	return err
 }
 
-// hasExpired tells by the store's clock whether the request came too late. The
-// header has no fraction of a second.
+// hasExpired tells by the store's clock whether the request was over when it
+// arrived: that is when stores look. The header has no fraction of a second.
 func hasExpired(r presign.Request, a wire.Answer) bool {
 	if r.NotAfter.IsZero() || a.Status == 0 {
 		return false
 	}
-	return wire.NewStoreError(a.Status, a.Header).Date.Add(time.Second).After(r.NotAfter)
+	date, err := http.ParseTime(a.Header.Get("Date"))
+	return err == nil && date.Add(time.Second-a.Elapsed).After(r.NotAfter)
 }
 
 // proveSource looks at the source again before the parts become an object. If
 // it is not as it was, what was sent must still be what is there.
-func (r *run) proveSource(ctx context.Context) error {
+func (r *run) proveSource(ctx context.Context, op wire.Operation) *Error {
 	changed := r.source.Changed()
 	if changed == nil {
 		return nil
 	}
-	failed := &Error{Op: wire.Complete, Object: r.object.String(), UploadID: r.upload.ID,
+	failed := &Error{Op: op, Object: r.object.String(), UploadID: r.upload.ID,
 		Err: fmt.Errorf("%w: %w", ErrSourceChanged, changed)}
 	for p := range r.plan.Parts() {
 		if canceled(ctx) {
@@ -141,16 +152,4 @@ func (r *run) proveSource(ctx context.Context) error {
 	}
 	r.teller.tell(Event{Kind: Warned, Err: fmt.Errorf("the bytes that were sent are still there, but %w", changed)})
 	return nil
-}
-
-// wholeDigest combines the parts' digests, where the store does so too.
-func (r *run) wholeDigest() (chunker.Digest, error) {
-	digests := make([]chunker.Digest, len(r.parts))
-	for i, p := range r.parts {
-		digests[i] = p.Digest
-	}
-	if !r.traits.FullObject {
-		return chunker.Digest{}, nil
-	}
-	return chunker.Whole(r.plan, digests)
 }

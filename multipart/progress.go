@@ -27,25 +27,29 @@ func (p *progress) seen() { p.last.Store(int64(time.Since(p.began))) }
 
 func (p *progress) lastSeen() time.Time { return p.began.Add(time.Duration(p.last.Load())) }
 
-// excuse takes d out of the time without progress.
-func (p *progress) excuse(d time.Duration) {
-	p.last.Store(min(p.last.Load()+int64(d), int64(time.Since(p.began))))
-}
-
 // level is for observers.
 func (p *progress) level() (done, total int64) { return p.done.Load(), p.total }
+
+// drained is how long after its first byte an attempt's next ones prove that the
+// other side takes them: an empty socket buffer fills in no time, and then only
+// as fast as it is drained.
+const drained = 2 * time.Second
 
 // attempt counts the bytes of one attempt as they go, and takes them back if
 // it fails.
 type attempt struct {
 	progress *progress
+	first    time.Time
 	sent     int64
 }
 
 func (a *attempt) moved(n int) {
+	if a.sent == 0 {
+		a.first = time.Now()
+	}
 	a.sent += int64(n)
 	a.progress.done.Add(int64(n))
-	if a.sent > socketBuffer {
+	if a.sent > socketBuffer || time.Since(a.first) > drained {
 		a.progress.seen()
 	}
 }

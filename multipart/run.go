@@ -39,8 +39,9 @@ type run struct {
 	info   Info      // what the store said at the end
 	whole  chunker.Digest
 
-	mu    sync.Mutex
-	stats Result
+	mu      sync.Mutex
+	stats   Result
+	renewed time.Time // when the provider was last told to forget
 }
 
 func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan) *run {
@@ -133,7 +134,8 @@ func (r *run) stopped(ctx context.Context, c *call, err error) error {
 // another part of the upload if that ended it, else the caller's cause.
 func (r *run) ended(ctx context.Context, c *call) error {
 	cause := context.Cause(ctx)
-	if sibling, ok := errors.AsType[*Error](cause); ok {
+	sibling, ok := errors.AsType[*Error](cause)
+	if ok && sibling.UploadID == r.upload.ID && sibling.Object == r.object.String() && r.upload.ID != "" {
 		return sibling
 	}
 	return r.fail(c, cause, nil)

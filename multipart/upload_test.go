@@ -291,7 +291,7 @@ func TestOthersSucceedInBetween(t *testing.T) {
 			}), randomBytes(400*kib)
 			l.options.PartSize = kib
 			l.options.Backoff = multipart.Backoff{Base: time.Second, Cap: time.Second, Jitter: multipart.NoJitter}
-			l.Script(storetest.Fault{Op: wire.PutPart, Part: 1, Times: failures, Status: 500},
+			l.Script(storetest.Fault{Op: wire.PutPart, Part: 1, Times: failures, Status: 500, Delay: 50 * time.Millisecond},
 				storetest.Fault{Op: wire.PutPart, Times: -1, Delay: 710 * time.Millisecond})
 			_, err := l.upload(t.Context(), body)
 			if failures < 20 {

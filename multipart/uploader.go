@@ -3,9 +3,11 @@ package multipart
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/wire"
 	"github.com/chunkup/chunkup/presign"
 )
 
@@ -24,6 +26,9 @@ func New(c Control, p presign.Provider, o *Options) (*Uploader, error) {
 	options, err := o.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if t := c.Traits(); t.FullObject && !t.Algorithm.Combines() {
+		return nil, fmt.Errorf("multipart: %v digests of parts do not combine into the whole object's", t.Algorithm)
 	}
 	return &Uploader{control: c, provider: presign.Share(p), options: options}, nil
 }
@@ -107,10 +112,11 @@ func (r *run) uploadParts(ctx context.Context) error {
 	}
 	err := r.sendAll(ctx)
 	if err == nil {
-		err = r.proveSource(ctx)
-	}
-	if err == nil {
-		err = r.complete(ctx)
+		if changed := r.proveSource(ctx, wire.Complete); changed != nil {
+			err = changed
+		} else {
+			err = r.complete(ctx)
+		}
 	}
 	if err != nil && !errors.Is(err, ErrUnknownOutcome) {
 		err = r.abort(ctx, err)

@@ -14,6 +14,8 @@ import (
 // in half a minute will not.
 const mintTimeout = 30 * time.Second
 
+var errMintTimeout = fmt.Errorf("presign: the provider has not answered within %v", mintTimeout)
+
 // Share returns a provider over p in which callers that want the same part at
 // the same time share one call, and all who report an expiry at the same time
 // share one Renew. A shared call is detached from its callers: one that gives
@@ -64,22 +66,29 @@ func detached(ctx context.Context, g *singleflight.Group, key string, f func(con
 		return nil, context.Cause(ctx)
 	}
 	shared := g.DoChan(key, func() (any, error) {
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), mintTimeout,
-			fmt.Errorf("presign: no request after %v", mintTimeout))
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), mintTimeout, errMintTimeout)
 		defer cancel()
 		return f(ctx)
 	})
+	// A provider that is deaf to its context holds up nobody for longer.
+	patience, cancel := context.WithTimeoutCause(ctx, mintTimeout, errMintTimeout)
+	defer cancel()
 	select {
 	case r := <-shared:
 		return r.Val, r.Err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	case <-patience.Done():
+		if context.Cause(patience) == errMintTimeout {
+			g.Forget(key)
+		}
+		return nil, context.Cause(patience)
 	}
 }
 
 // identity tells parts apart. A part that was read again has another checksum
-// and must not be given the request for the old one.
+// and must not be given the request for the old one; nor must an object with
+// other properties.
 func identity(p Part) string {
 	return strconv.Quote(p.Bucket) + strconv.Quote(p.Key) + strconv.Quote(p.UploadID) +
-		strconv.Itoa(p.Number) + "/" + strconv.FormatInt(p.Size, 10) + "/" + p.ChecksumHeader + "/" + p.Checksum
+		strconv.Itoa(p.Number) + "/" + strconv.FormatInt(p.Size, 10) + "/" + p.ChecksumHeader + "/" + p.Checksum +
+		fmt.Sprintf("%q", p.Header) // fmt sorts the keys of maps
 }

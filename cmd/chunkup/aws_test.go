@@ -36,11 +36,9 @@ func newAmazon(t *testing.T, regions ...string) *amazon {
 		names = append(names, "*.s3."+r+".amazonaws.com")
 	}
 	cert, ca := selfSigned(t, names)
-	f := &fake{name: "AmazonS3", inFlight: map[string]int{}}
-	f.Server = httptest.NewUnstartedServer(f)
+	f := unstartedFake(t)
 	f.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	f.StartTLS()
-	t.Cleanup(f.Close)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
 			http.Error(w, "this proxy only tunnels", http.StatusBadRequest)

@@ -7,14 +7,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// fake is the least of an S3 store: it takes everything, keeps nothing, and
-// remembers what it was asked.
+// fake is the least of an S3 store: it takes everything, keeps of each object
+// what proves it, and remembers what it was asked.
 type fake struct {
 	*httptest.Server
 	name string // of its Server header
@@ -22,9 +23,17 @@ type fake struct {
 	mu       sync.Mutex
 	answer   answerer // may be nil
 	requests []asked
-	inFlight map[string]int // requests that carry bytes, by key
-	most     int            // parts in flight at once
-	mostKeys int            // objects with parts in flight at once
+	objects  map[string]proven
+	begun    map[string]proven // multipart uploads, one for each path
+	inFlight map[string]int    // requests that carry bytes, by path
+	most     int               // parts in flight at once
+	mostKeys int               // objects with parts in flight at once
+}
+
+// proven is what is known of an object.
+type proven struct {
+	token string
+	size  int64
 }
 
 // answerer may answer in place of the fake, and then returns true.
@@ -47,17 +56,21 @@ type asked struct {
 }
 
 func newFake(t *testing.T) *fake {
-	f := &fake{name: "fake", inFlight: map[string]int{}}
-	f.Server = httptest.NewServer(f)
-	t.Cleanup(f.Close)
+	f := unstartedFake(t)
+	f.Start()
 	return f
 }
 
 func newTLSFake(t *testing.T) *fake {
-	f := &fake{name: "fake", inFlight: map[string]int{}}
-	f.Server = httptest.NewUnstartedServer(f)
+	f := unstartedFake(t)
 	f.Config.ErrorLog = silent()
 	f.StartTLS()
+	return f
+}
+
+func unstartedFake(t *testing.T) *fake {
+	f := &fake{name: "fake", inFlight: map[string]int{}, objects: map[string]proven{}, begun: map[string]proven{}}
+	f.Server = httptest.NewUnstartedServer(f)
 	t.Cleanup(f.Close)
 	return f
 }
@@ -99,6 +112,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
+	known := f.keep(op, r)
 	switch op {
 	case "create":
 		fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>U1</UploadId></InitiateMultipartUploadResult>`)
@@ -106,11 +120,45 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"part"`)
 	case "complete":
 		fmt.Fprint(w, `<CompleteMultipartUploadResult><ETag>"whole-1"</ETag></CompleteMultipartUploadResult>`)
-	case "list", "head":
+	case "head":
+		if known == nil {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("ETag", `"whole-1"`)
+		w.Header().Set("Content-Length", strconv.FormatInt(known.size, 10))
+		w.Header().Set(tokenHeader, known.token)
+	case "list":
 		w.WriteHeader(http.StatusNotFound)
 	case "abort":
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+const tokenHeader = "X-Amz-Meta-" + tokenKey
+
+// keep does what op does to the objects, and returns the one that it is about, if
+// there is one.
+func (f *fake) keep(op string, r *http.Request) *proven {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path := r.URL.Path
+	switch op {
+	case "create":
+		f.begun[path] = proven{token: r.Header.Get(tokenHeader)}
+	case "part":
+		u := f.begun[path]
+		u.size += r.ContentLength
+		f.begun[path] = u
+	case "complete":
+		f.objects[path] = f.begun[path]
+	case "put":
+		f.objects[path] = proven{r.Header.Get(tokenHeader), r.ContentLength}
+	}
+	if o, ok := f.objects[path]; ok {
+		return &o
+	}
+	return nil
 }
 
 func (f *fake) enter(path string) {

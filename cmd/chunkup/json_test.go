@@ -127,7 +127,7 @@ func TestJSONValues(t *testing.T) {
 	if sum, _ := result["checksum"].(string); !strings.HasPrefix(sum, "crc64nvme:") {
 		t.Errorf("checksum %v", result["checksum"])
 	}
-	summary := find(map[string]any{"type": "summary", "files": 1., "failed": 0., "bytes": 7., "requests": 5., "retries": 1., "exit": 0.})
+	summary := find(map[string]any{"type": "summary", "files": 1., "failed": 0., "bytes": 7., "requests": 6., "retries": 1., "exit": 0.})
 	if left, _ := summary["budget_left"].(float64); left <= 0 || left > 10 {
 		t.Errorf("budget left: %v", summary["budget_left"])
 	}

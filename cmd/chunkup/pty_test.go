@@ -149,7 +149,11 @@ func TestSecondInterrupt(t *testing.T) {
 	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	<-cleaning
+	select {
+	case <-cleaning:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the first interrupt does nothing")
+	}
 	if err := x.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

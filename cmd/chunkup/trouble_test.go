@@ -90,6 +90,32 @@ func TestClosedPort(t *testing.T) {
 		oneLine(t, "connection refused", "2 attempts", address)
 }
 
+// No connection is left behind: one that is open and not used would keep the
+// sandbox from closing.
+func TestConnectionsAreClosed(t *testing.T) {
+	isolate(t)
+	f := unstartedFake(t)
+	open, closed := 0, make(chan struct{}, 100)
+	f.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			open++ // told by the one goroutine that accepts
+		case http.StateClosed:
+			closed <- struct{}{}
+		}
+	}
+	f.Start()
+	f.cp(t, file(t, "big", "x"), "s3://bucket/key").want(t, exitOK)
+	f.Listener.Close()
+	for i := range open {
+		select {
+		case <-closed:
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%d of %d connections are still open", open-i, open)
+		}
+	}
+}
+
 func TestMaxAttempts(t *testing.T) {
 	isolate(t)
 	f := newFake(t)

@@ -24,12 +24,13 @@ func translate(err error) error {
 	if !ok || answer.Response == nil || answer.HTTPStatusCode() == 0 {
 		return transportError(err)
 	}
-	e := wire.NewStoreError(answer.HTTPStatusCode(), answer.Response.Header)
+	var code, message string
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		code, message = api.ErrorCode(), api.ErrorMessage()
+	}
+	e := wire.NewStoreError(answer.HTTPStatusCode(), answer.Response.Header, code, message)
 	if e.RequestID == "" {
 		e.RequestID = answer.ServiceRequestID()
-	}
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		e.Code, e.Message = api.ErrorCode(), api.ErrorMessage()
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package s3store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -73,11 +74,15 @@ func (s *Store) List(ctx context.Context, u multipart.Upload) ([]multipart.Recei
 		return nil, err
 	}
 	var parts []multipart.Receipt
-	pages := s3.NewListPartsPaginator(s.client, &s3.ListPartsInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID})
+	pages := s3.NewListPartsPaginator(s.client, &s3.ListPartsInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID},
+		func(o *s3.ListPartsPaginatorOptions) { o.StopOnDuplicateToken = true })
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, translate(err)
+		}
+		if aws.ToBool(page.IsTruncated) && !pages.HasMorePages() {
+			return nil, errors.New("the store's list of parts repeats itself")
 		}
 		for _, p := range page.Parts {
 			parts = append(parts, multipart.Receipt{

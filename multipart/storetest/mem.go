@@ -174,6 +174,9 @@ func (m *Mem) arrive(op wire.Operation, part int, expect bool) *Fault {
 
 // control runs a control call under the script.
 func (m *Mem) control(ctx context.Context, op wire.Operation, effect func() error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	f := m.arrive(op, 0, false)
 	if f == nil {
 		return effect()
@@ -187,8 +190,8 @@ func (m *Mem) control(ctx context.Context, op wire.Operation, effect func() erro
 	switch {
 	case f.Status != 0:
 		header := http.Header{"Retry-After": {f.RetryAfter}}
-		e := wire.NewStoreError(f.Status, header)
-		e.Code, e.Message, e.RequestID = f.Code, f.Message, "mem"
+		e := wire.NewStoreError(f.Status, header, f.Code, f.Message)
+		e.RequestID = "mem"
 		return e
 	case f.Reset:
 		return syscall.ECONNRESET

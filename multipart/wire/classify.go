@@ -142,7 +142,8 @@ func isExpiry(o Outcome) bool {
 			return true
 		}
 	}
-	return o.Expired && (o.Status == 400 || o.Status == 401 || o.Status == 403)
+	// The clock explains a refusal only where nothing else does.
+	return o.Expired && (o.Status == 401 || o.Status == 403 || o.Status == 400 && o.Code == "")
 }
 
 // classifyCode judges by the store's own code where it says more than the

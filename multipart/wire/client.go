@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -100,7 +99,14 @@ type Answer struct {
 	Elapsed time.Duration // of the whole attempt
 }
 
-// Do makes one attempt. Its errors are: *[StoreError] for any answer but a
+// RequestError is a request that cannot be sent because its method or URL is
+// malformed. It does not say which URL: that would be a secret.
+type RequestError struct{}
+
+func (*RequestError) Error() string { return "the request has a malformed method or URL" }
+
+// Do makes one attempt. Its errors are: *[RequestError] for one that cannot be
+// sent; *[StoreError] for any answer but a
 // plain success; *[DeadlineError] when a bound of ours ran out; the body's own
 // error when it could not be read; context.Cause(ctx) when the caller ended
 // it; else the transport's.
@@ -108,7 +114,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	start := time.Now()
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, nil)
 	if err != nil {
-		return Answer{}, fmt.Errorf("malformed request for %s: the provider gave an unusable URL", r.Method)
+		return Answer{}, &RequestError{}
 	}
 	for name, values := range r.Header {
 		req.Header[name] = values

@@ -54,7 +54,7 @@ func (e *StoreError) Error() string {
 // ParseError reads an answer as a refusal. The body may be anything: XML, HTML
 // of a proxy, cut, empty; it returns nil for a 2xx whose body is no error.
 func ParseError(status int, header http.Header, body []byte) *StoreError {
-	e := NewStoreError(status, header)
+	e := NewStoreError(status, header, "", "")
 	var doc struct {
 		XMLName   xml.Name
 		Code      string `xml:"Code"`
@@ -82,9 +82,10 @@ func ParseError(status int, header http.Header, body []byte) *StoreError {
 	return e
 }
 
-// NewStoreError takes from the headers what every refusal has.
-func NewStoreError(status int, header http.Header) *StoreError {
-	e := &StoreError{Status: status}
+// NewStoreError makes a refusal of an answer whose body was read elsewhere, and
+// takes from the headers what every refusal has.
+func NewStoreError(status int, header http.Header, code, message string) *StoreError {
+	e := &StoreError{Status: status, Code: oneLine(code), Message: oneLine(message)}
 	for _, name := range []string{"X-Amz-Request-Id", "X-Guploader-Uploadid", "Cf-Ray"} {
 		if e.RequestID == "" {
 			e.RequestID = oneLine(header.Get(name))

@@ -1,0 +1,156 @@
+package multipart
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/chunkup/chunkup/breaker"
+	"github.com/chunkup/chunkup/budget"
+)
+
+// admit waits for everything that an attempt needs and takes it.
+func (r *run) admit(ctx context.Context, c *call) (*breaker.Permit, error) {
+	if c.wait > 0 {
+		r.tell(c, Event{Kind: Waited, Wait: c.wait, Reason: c.reason})
+		until := time.Now().Add(c.wait)
+		c.wait = 0
+		err := r.bounded(ctx, c, func(ctx context.Context) error { return sleep(ctx, time.Until(until)) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if c.expired && !c.lane {
+		if err := r.renew(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		permit, err := r.admitOnce(ctx, c)
+		if permit != nil || err != nil {
+			return permit, err
+		}
+	}
+}
+
+// admitOnce returns neither permit nor error if the endpoint's state changed
+// while it waited.
+func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
+	err := r.excused(c, func() error { return sleep(ctx, r.endpoint.held()) })
+	if err != nil {
+		return nil, err
+	}
+	permit, err := r.passBreaker(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.payFor(ctx, c, permit); err != nil {
+		permit.Report(breaker.Ignored)
+		return nil, err
+	}
+	if c.lane {
+		retry := c.attempts > 0 || permit.Probe()
+		if err := r.excused(c, func() error { return r.endpoint.lanes.Acquire(ctx, retry) }); err != nil {
+			r.release(c, permit, false)
+			return nil, err
+		}
+	}
+	if !permit.Current() || !permit.Probe() && !c.pay.Current() || r.endpoint.held() > 0 {
+		r.release(c, permit, c.lane)
+		return nil, nil
+	}
+	return permit, nil
+}
+
+// release gives back what an attempt that will not be made has taken.
+func (r *run) release(c *call, permit *breaker.Permit, lane bool) {
+	if lane {
+		r.endpoint.lanes.Release()
+	}
+	c.pay.Settle(budget.Void, 0)
+	permit.Report(breaker.Ignored)
+}
+
+// passBreaker waits at an open breaker, holding and paying nothing. The first
+// call of an upload is refused instead, unless the caller asked to wait.
+func (r *run) passBreaker(ctx context.Context, c *call) (*breaker.Permit, error) {
+	b := r.endpoint.breaker
+	if c.first && c.attempts == 0 && !r.options.WaitOpen {
+		return b.Allow(c.name)
+	}
+	if c.last == nil {
+		c.since = time.Now()
+	}
+	var permit *breaker.Permit
+	err := r.waited(c, "breaker", func() error {
+		return r.bounded(ctx, c, func(ctx context.Context) (err error) {
+			permit, err = b.Wait(ctx, c.name, c.bytes)
+			return err
+		})
+	})
+	return permit, err
+}
+
+// payFor pays for a retry, waiting while the budget is empty. A first attempt
+// is free, but waits while the endpoint is in doubt: others are in trouble, and
+// for as long as they are, it is not. A probe does neither.
+func (r *run) payFor(ctx context.Context, c *call, permit *breaker.Permit) error {
+	if permit.Probe() {
+		c.pay.Probe()
+		return nil
+	}
+	return r.waited(c, "budget", func() error {
+		if c.last == nil {
+			return c.pay.Begin(ctx)
+		}
+		return r.bounded(ctx, c, c.pay.Begin)
+	})
+}
+
+// waited runs a wait whose end nobody knows before, and tells how long it was.
+func (r *run) waited(c *call, reason string, wait func() error) error {
+	start := time.Now()
+	err := wait()
+	if d := time.Since(start); d >= time.Millisecond {
+		r.tell(c, Event{Kind: Waited, Wait: d, Reason: reason})
+	}
+	return err
+}
+
+// excused runs a wait that is no sign of trouble: for a lane that others have,
+// or because the store asked for it.
+func (r *run) excused(c *call, wait func() error) error {
+	start := time.Now()
+	err := wait()
+	c.excuse(time.Since(start))
+	return err
+}
+
+// excuse takes d out of the time that the operation has been in trouble.
+func (c *call) excuse(d time.Duration) { c.since = c.since.Add(d) }
+
+// bounded runs a wait that ends with ErrElapsed when the operation has been in
+// trouble for too long, and no byte of the upload was acknowledged meanwhile.
+func (r *run) bounded(ctx context.Context, c *call, wait func(context.Context) error) error {
+	if r.options.MaxElapsed < 0 {
+		return wait(ctx)
+	}
+	for {
+		deadline := r.patience(c)
+		bound, cancel := context.WithDeadlineCause(ctx, deadline, ErrElapsed)
+		err := wait(bound)
+		cancel()
+		if !errors.Is(err, ErrElapsed) || !r.patience(c).After(deadline) {
+			return err
+		}
+	}
+}
+
+// patience is until when the operation may be in trouble.
+func (r *run) patience(c *call) time.Time {
+	since := c.since
+	if seen := r.progress.lastSeen(); seen.After(since) {
+		since = seen
+	}
+	return since.Add(r.options.MaxElapsed)
+}
