@@ -27,8 +27,9 @@ type destination struct {
 
 var (
 	schemePattern = regexp.MustCompile(`^([a-z][a-z0-9]*)://(.*)$`)
-	// Wider than S3's rule, because the rule of other stores is.
-	bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$`)
+	// Wider than S3's rule (3 to 63 characters), because other stores' are: which
+	// names there can be is the store's to say.
+	bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 	placeholder   = regexp.MustCompile(`\{[a-z0-9]+\}`)
 )
 

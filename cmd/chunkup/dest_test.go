@@ -14,6 +14,7 @@ func TestParseDestination(t *testing.T) {
 		"s3://bucket":              {"s3", "bucket", ""},
 		"s3://bucket//key":         {"s3", "bucket", "/key"},
 		"s3://my.bucket-1/k":       {"s3", "my.bucket-1", "k"},
+		"s3://b/k":                 {"s3", "b", "k"},
 		"sandbox://demo/big":       {"sandbox", "demo", "big"},
 	} {
 		got, err := parseDestination(text)
@@ -23,7 +24,7 @@ func TestParseDestination(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "big", "/tmp/big", "s3:", "s3:/bucket/key", "s3://", "s3:///key", "S3://bucket/key", "gs://bucket/key",
-		"http://bucket/key", "s3://buc ket/key", "s3://b/key", "s3://-bucket/key", "s3://bucket?x/key", "s3://bücket/key",
+		"http://bucket/key", "s3://buc ket/key", "s3://-bucket/key", "s3://bucket?x/key", "s3://bücket/key",
 		"s3://bucket/{name}", "s3://bucket/a/{sha256}{ext}",
 	} {
 		got, err := parseDestination(text)

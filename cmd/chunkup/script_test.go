@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
@@ -20,6 +22,8 @@ var update = flag.Bool("update", false, "write the golden files of the scripts a
 // TestScripts runs the command as users do. Besides testscript's own commands
 // the scripts have those of scriptCommands.
 func TestScripts(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refusing.Close)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -32,6 +36,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, awsEnvironment(e.WorkDir)...)
+			e.Vars = append(e.Vars, "REFUSING="+refusing.URL) // answers 403 to everything
 			return nil
 		},
 	})

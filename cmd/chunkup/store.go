@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/chunker"
@@ -126,6 +127,8 @@ func loadConfig(ctx context.Context, s *storeFlags) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithRegion(s.region),
 		config.WithSharedConfigProfile(s.profile),
+		// What the SDK warns of is no sentence of ours; what fails is an error.
+		config.WithLogger(logging.Nop{}),
 	}
 	if s.caBundle != "" {
 		pem, err := os.ReadFile(s.caBundle)
