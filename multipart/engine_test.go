@@ -64,8 +64,13 @@ func TestEvents(t *testing.T) {
 		if i := slices.IndexFunc(waits, func(e multipart.Event) bool { return e.Reason == "backoff" }); i < 0 || waits[i].Wait != 500*time.Millisecond || waits[i].Part != 4 {
 			t.Errorf("waits %+v", waits)
 		}
-		if n := len(l.kinds(multipart.Attempted)); n != 10+1+2 {
+		attempts := l.kinds(multipart.Attempted)
+		if n := len(attempts); n != 10+1+2 {
 			t.Errorf("%d attempts told", n)
+		}
+		if first, last := attempts[0], attempts[len(attempts)-1]; first.Op != wire.Create || first.Status != 200 ||
+			last.Op != wire.Complete || last.Status != 200 || last.Class != wire.Done {
+			t.Errorf("the first attempt is %+v\nthe last %+v", first, last)
 		}
 	})
 }

@@ -108,6 +108,8 @@ func (r *run) tellAttempt(c *call, class wire.Class, res result) {
 		Elapsed: res.answer.Elapsed, Conn: res.answer.Conn, Err: res.err}
 	if e.Status != 0 {
 		e.RequestID = res.answer.Header.Get("X-Amz-Request-Id")
+	} else if res.err == nil {
+		e.Status = http.StatusOK // of a control call, which does not say
 	}
 	if s, ok := errors.AsType[*wire.StoreError](res.err); ok {
 		e.Status, e.Code, e.RequestID = s.Status, s.Code, s.RequestID
