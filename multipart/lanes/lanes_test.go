@@ -87,6 +87,24 @@ func TestLowerLimitLetsNobodyIn(t *testing.T) {
 	})
 }
 
+func TestHigherLimitLetsMoreIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := lanes.New(1)
+		g.Acquire(t.Context(), false)
+		in := false
+		go func() { in = g.Acquire(t.Context(), false) == nil }()
+		synctest.Wait()
+		if in {
+			t.Fatal("two in one lane")
+		}
+		g.SetLimit(2)
+		synctest.Wait()
+		if !in {
+			t.Error("nobody was let in")
+		}
+	})
+}
+
 func TestReleaseWithoutAcquire(t *testing.T) {
 	defer func() {
 		if recover() == nil {

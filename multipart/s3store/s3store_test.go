@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -182,6 +184,62 @@ func TestCompleteIsGivenTime(t *testing.T) {
 	var d *wire.DeadlineError
 	if _, err := s.Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k"}); !errors.As(err, &d) || d.Phase != wire.PhaseAnswer {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// All pages of a list; and one that repeats itself ends with an error.
+func TestListPages(t *testing.T) {
+	for _, endless := range []bool{false, true} {
+		r := record(t, func(w http.ResponseWriter, req *http.Request) {
+			number, more := "1", true
+			if req.FormValue("part-number-marker") == "1" {
+				number, more = "2", endless
+			}
+			fmt.Fprintf(w, `<ListPartsResult><IsTruncated>%v</IsTruncated><NextPartNumberMarker>1</NextPartNumberMarker>`+
+				`<Part><PartNumber>%s</PartNumber><Size>5</Size><ETag>"e"</ETag><ChecksumCRC64NVME>AAAAAAAAAAA=</ChecksumCRC64NVME></Part></ListPartsResult>`, more, number)
+		})
+		parts, err := r.store(t, "aws").List(t.Context(), upload)
+		if endless {
+			if err == nil || len(r.requests) > 3 {
+				t.Errorf("%d requests, err = %v", len(r.requests), err)
+			}
+			continue
+		}
+		d, _ := chunker.ParseDigest(chunker.CRC64NVME, "AAAAAAAAAAA=")
+		if want := []multipart.Receipt{{Number: 1, Size: 5, ETag: `"e"`, Digest: d}, {Number: 2, Size: 5, ETag: `"e"`, Digest: d}}; err != nil || !slices.Equal(parts, want) {
+			t.Errorf("%+v, %v", parts, err)
+		}
+	}
+}
+
+func TestHeadOnTheWire(t *testing.T) {
+	r := record(t, func(w http.ResponseWriter, req *http.Request) {
+		for k, v := range map[string]string{"Content-Length": "7", "ETag": `"e"`, "X-Amz-Version-Id": "v1", "X-Amz-Meta-Chunkup-Token": "t",
+			"X-Amz-Checksum-Crc64nvme": "AAAAAAAAAAA=", "X-Amz-Checksum-Type": "FULL_OBJECT"} {
+			w.Header().Set(k, v)
+		}
+	})
+	info, err := r.store(t, "aws").Head(t.Context(), "b", "k")
+	if err != nil || info.Size != 7 || info.ETag != `"e"` || info.VersionID != "v1" || info.Metadata["chunkup-token"] != "t" || info.Digest.IsZero() {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if got := r.requests[0].Header.Get("X-Amz-Checksum-Mode"); got != "ENABLED" {
+		t.Errorf("checksum mode %q", got)
+	}
+	// B2 refuses to be asked for what it does not have.
+	if r.store(t, "generic").Head(t.Context(), "b", "k"); r.requests[1].Header.Get("X-Amz-Checksum-Mode") != "" {
+		t.Error("a store without checksums is asked for one")
+	}
+}
+
+func TestAbortOfNothing(t *testing.T) {
+	r := record(t, answerXML(404, "<Error><Code>NoSuchUpload</Code></Error>"))
+	if err := r.store(t, "aws").Abort(t.Context(), upload); err != nil {
+		t.Error(err)
+	}
+	r = record(t, answerXML(403, "<Error><Code>AccessDenied</Code></Error>"))
+	if err := r.store(t, "aws").Abort(t.Context(), upload); err == nil {
+		t.Error("no error for a refusal")
 	}
 }
 

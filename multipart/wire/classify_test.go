@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -54,6 +54,19 @@ func TestClassify(t *testing.T) {
 		"the clock alone is not": {Outcome{Op: PutPart, Status: 404, Expired: true}, Fatal},
 		"forbidden":              {Outcome{Op: PutPart, Status: 403, Code: "AccessDenied", Message: "Access Denied"}, Fatal},
 		"wrong signature":        {Outcome{Op: PutPart, Status: 403, Code: "SignatureDoesNotMatch"}, Fatal},
+
+		"the clock does not hide a code": {Outcome{Op: PutPart, Status: 400, Code: "BadDigest", Expired: true}, Reread},
+		"400 by the clock":               {Outcome{Op: PutPart, Status: 400, Expired: true}, Remint},
+		"401 by the clock":               {Outcome{Op: PutPart, Status: 401, Expired: true}, Remint},
+		"STS token":                      {Outcome{Op: Create, Status: 400, Code: "TokenRefreshRequired"}, Remint},
+		"client disconnected":            {Outcome{Op: PutPart, Status: 400, Code: "ClientDisconnect"}, Retry},
+		"crc of GCS":                     {Outcome{Op: PutPart, Status: 400, Code: "CrcMismatch"}, Reread},
+		"conflict, put":                  {Outcome{Op: PutObject, Status: 409, Code: "ConditionalRequestConflict"}, Retry},
+		"conflict, complete":             {Outcome{Op: Complete, Status: 409, Code: "ConditionalRequestConflict"}, Restart},
+		"put again, condition":           {Outcome{Op: PutObject, Status: 412, Ambiguous: true}, Ambiguous},
+		"list, no upload":                {Outcome{Op: List, Status: 404, Code: "NoSuchUpload"}, Restart},
+		"wrong host name":                {Outcome{Op: PutPart, Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, Fatal},
+		"http, not https":                {Outcome{Op: PutPart, Err: tls.RecordHeaderError{Msg: "first record"}}, Fatal},
 
 		"bad digest":        {Outcome{Op: PutPart, Status: 400, Code: "BadDigest"}, Reread},
 		"part without ETag": {Outcome{Op: PutPart, Status: 200, Bare: true}, Retry},
@@ -194,10 +207,17 @@ func FuzzParseError(f *testing.F) {
 	})
 }
 
-func TestDeadlineIsATimeout(t *testing.T) {
-	var err error = &DeadlineError{Phase: PhaseAnswer, Limit: time.Second}
-	var timeout net.Error
-	if !errors.As(errors.Join(err), &timeout) && !err.(interface{ Timeout() bool }).Timeout() {
-		t.Error("not a time-out")
+func TestDeadlineError(t *testing.T) {
+	for phase, want := range map[Phase]string{
+		PhaseConnect: "no connection within 1s",
+		PhaseSend:    "too slow: 3 of 9 bytes sent within 1s",
+		PhaseStall:   "stalled: no byte accepted for 1s (3 of 9 bytes sent)",
+		PhaseAnswer:  "no answer within 1s of the last byte",
+		PhaseRead:    "answer not complete within 1s of its status line",
+	} {
+		e := &DeadlineError{Phase: phase, Limit: time.Second, Sent: 3, Size: 9}
+		if e.Error() != want || !e.Timeout() || e.Slow() != (phase == PhaseSend) {
+			t.Errorf("%v: %q, slow %v", phase, e, e.Slow())
+		}
 	}
 }
