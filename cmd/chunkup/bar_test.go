@@ -140,23 +140,35 @@ func (s *screen) Write(b []byte) (int, error) {
 
 // lines are what is to be seen at the end.
 func lines(text string) []string {
-	rows, at := []string{""}, 0
-	for _, piece := range regexp.MustCompile(`\x1b\[[0-9]*[A-Z]|\n|[^\x1b\n]+`).FindAllString(strings.ReplaceAll(text, "\r\n", "\n"), -1) {
+	rows, row, column := [][]rune{nil}, 0, 0
+	for _, piece := range regexp.MustCompile(`\x1b\[[0-9]*[A-Z]|.|\n`).FindAllString(text, -1) {
 		var up int
 		switch _, err := fmt.Sscanf(piece, "\x1b[%dA", &up); {
 		case err == nil:
-			at -= up
+			row -= up
 		case piece == "\x1b[J":
-			rows = append(rows[:at], "")
+			rows = rows[:row+1]
+			rows[row] = rows[row][:min(column, len(rows[row]))]
+		case piece == "\r":
+			column = 0
 		case piece == "\n":
-			if at++; at == len(rows) {
-				rows = append(rows, "")
+			column = 0
+			if row++; row == len(rows) {
+				rows = append(rows, nil)
 			}
 		default:
-			rows[at] += piece
+			for len(rows[row]) <= column {
+				rows[row] = append(rows[row], ' ')
+			}
+			rows[row][column] = []rune(piece)[0]
+			column++
 		}
 	}
-	return rows
+	seen := make([]string, len(rows))
+	for i, r := range rows {
+		seen[i] = string(r)
+	}
+	return seen
 }
 
 // Lines for the terminal that the bar is on are printed above it, and the bar

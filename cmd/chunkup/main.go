@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -20,6 +21,11 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
+		if isTerminal(os.Stderr) {
+			// It has written ^C where the cursor was; the bar takes away what
+			// stands from the first column on.
+			fmt.Fprint(os.Stderr, "\r")
+		}
 		cancel(errInterrupted)
 		<-signals
 		os.Exit(exitInterrupted) // whoever asks twice will not wait for the clean-up
