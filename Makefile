@@ -35,6 +35,7 @@ cross:
 	done
 
 unit:
+	@command -v $$(go env CC) >/dev/null || { echo "the race detector needs a C compiler: install gcc (apt-get install gcc libc6-dev)"; exit 1; }
 	go test -race -timeout 15m ./...
 
 # Each fuzz target for FUZZTIME.
