@@ -94,6 +94,41 @@ func TestAnswerWithoutProof(t *testing.T) {
 	}
 }
 
+// plain is a store that names no checksum and keeps no metadata.
+type plain struct {
+	*storetest.Mem
+	etag string // of what is under the key; "": of the object
+}
+
+func (p plain) Complete(ctx context.Context, u multipart.Upload, c multipart.Completion) (multipart.Info, error) {
+	info, err := p.Mem.Complete(ctx, u, c)
+	info.Digest = chunker.Digest{}
+	return info, err
+}
+
+func (p plain) Head(ctx context.Context, bucket, key string) (multipart.Info, error) {
+	info, err := p.Mem.Head(ctx, bucket, key)
+	info.Digest, info.Metadata = chunker.Digest{}, nil
+	if p.etag != "" {
+		info.ETag = p.etag
+	}
+	return info, err
+}
+
+// Without a token the object is known by the ETag that Complete gave it, and
+// another one is not taken for it.
+func TestProofWithoutMetadata(t *testing.T) {
+	for etag, fails := range map[string]bool{"": false, `"another"`: true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, nil)
+			_, err := l.uploader(t, plain{l.Mem, etag}, l.Mem).Upload(t.Context(), object, l.source(64*kib))
+			if fails != (err != nil) {
+				t.Errorf("etag %q: err = %v", etag, err)
+			}
+		})
+	}
+}
+
 // A store that only knows MD5 proves the object by its ETag, or is asked.
 func TestProofByETag(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -34,8 +34,10 @@ func (r *run) prove(ctx context.Context, c *call) error {
 		return r.compare(c, r.info)
 	}
 	info, err := r.head(ctx, c)
+	// A store that keeps no metadata still names the object that it just made.
+	same := sameETag(r.info.ETag, info.ETag) && info.Size == r.plan.Size
 	switch {
-	case err == nil && r.isOurs(info):
+	case err == nil && (same || r.isOurs(info)):
 		r.info.Digest = info.Digest
 		return r.compare(c, info)
 	case err == nil:
