@@ -133,7 +133,7 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 		return false, nil
 	}
 	c.remints, c.mintless = 0, 0
-	if !probe && !r.isAway(res.err) {
+	if !probe && !r.isAway(c, res.err) {
 		if stopped := r.countFailure(c); stopped != nil {
 			return false, stopped
 		}
@@ -171,11 +171,12 @@ func (r *run) countFailure(c *call) error {
 	return nil
 }
 
-// isAway reports that there is no way to a host which has answered before: a
-// laptop on a train. That is no failed attempt at anything, however often it
-// happens; the time without progress bounds it.
-func (r *run) isAway(err error) bool {
-	return r.endpoint.contacted.Load() && neverConnected(err)
+// isAway reports that a running upload finds no way to a host which has answered
+// before: a laptop on a train. That is no failed attempt at anything, however
+// often it happens; the time without progress bounds it. An upload that has not
+// begun has nothing to lose.
+func (r *run) isAway(c *call, err error) bool {
+	return !c.first && r.endpoint.contacted.Load() && neverConnected(err)
 }
 
 // heed returns how long the store asked to be left alone, 0 if it did not. Its

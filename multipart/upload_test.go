@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -328,38 +327,50 @@ func TestElapsed(t *testing.T) {
 	})
 }
 
-// A host that has answered and then is away for longer than five attempts
-// take: a laptop that changes networks. Before the first answer five are enough.
+// awayFrom sends the lab's parts over a network that is gone for a minute after
+// so long.
+func (l *lab) awayFrom(after time.Duration) {
+	gone := time.Now().Add(after)
+	client := wire.NewClient(wire.Options{Dial: func(ctx context.Context, n, a string) (net.Conn, error) {
+		if now := time.Now(); now.After(gone) && now.Before(gone.Add(time.Minute)) {
+			return nil, &net.OpError{Op: "dial", Err: syscall.ENETUNREACH}
+		}
+		return l.Dial(ctx, n, a)
+	}})
+	l.options.Endpoint = multipart.NewEndpoint(multipart.EndpointOptions{Client: client})
+	l.options.Backoff = multipart.Backoff{Base: time.Second, Cap: time.Second, Jitter: multipart.NoJitter}
+}
+
+// A laptop changes networks in the middle of an upload, for longer than five
+// attempts take: it goes on. One that has not begun ends after five.
 func TestAway(t *testing.T) {
-	for _, contacted := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			l, body := newLab(t, nil), randomBytes(4*64*kib)
-			var away atomic.Bool
-			e := multipart.EndpointOptions{Client: wire.NewClient(wire.Options{Dial: func(ctx context.Context, n, a string) (net.Conn, error) {
-				if away.Load() {
-					return nil, &net.OpError{Op: "dial", Err: syscall.ENETUNREACH}
-				}
-				return l.Dial(ctx, n, a)
-			}})}
-			l.options.Endpoint, l.options.Threshold = multipart.NewEndpoint(e), 1<<20
-			l.options.Backoff = multipart.Backoff{Base: time.Second, Cap: time.Second, Jitter: multipart.NoJitter}
-			if contacted {
-				if _, err := l.upload(t.Context(), body); err != nil {
-					t.Fatal(err)
-				}
-				l.options.Endpoint.CloseIdle()
-			}
-			away.Store(true)
-			time.AfterFunc(time.Minute, func() { away.Store(false) })
-			_, err := l.upload(t.Context(), body)
-			if contacted != (err == nil) {
-				t.Errorf("contacted %v: err = %v", contacted, err)
-			}
-			if !contacted && !errors.Is(err, multipart.ErrAttempts) {
-				t.Errorf("err = %v", err)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l, body := newLab(t, nil), randomBytes(20*64*kib)
+		l.Script(storetest.Fault{Op: wire.PutPart, Times: -1, Delay: time.Second})
+		l.awayFrom(1500 * time.Millisecond)
+		l.options.Endpoint.CloseIdle()
+		time.AfterFunc(1500*time.Millisecond, func() { l.Drop() })
+		if _, err := l.upload(t.Context(), body); err != nil {
+			t.Error(err)
+		}
+		l.stored(t, body)
+		l.options.Endpoint.CloseIdle()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, nil)
+		l.options.Threshold = 1 << 20
+		l.awayFrom(time.Second)
+		if _, err := l.upload(t.Context(), randomBytes(100)); err != nil {
+			t.Fatal(err)
+		}
+		l.options.Endpoint.CloseIdle()
+		time.Sleep(2 * time.Second)
+		start := time.Now()
+		_, err := l.upload(t.Context(), randomBytes(100))
+		if !errors.Is(err, multipart.ErrAttempts) || !errors.Is(err, syscall.ENETUNREACH) || time.Since(start) != 4*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -30,6 +30,7 @@ type Mem struct {
 	requests []Request
 	uploads  map[string]*upload
 	objects  map[string]Object
+	conns    map[net.Conn]struct{}
 	ids      int
 }
 
@@ -66,11 +67,11 @@ func NewMem(limits wire.Limits) *Mem {
 		listener: Listen(),
 		traits: multipart.Traits{Endpoint: "http://mem", Algorithm: chunker.CRC64NVME, FullObject: true,
 			Limits: chunker.Limits{MinPart: 1}},
-		uploads: map[string]*upload{}, objects: map[string]Object{},
+		uploads: map[string]*upload{}, objects: map[string]Object{}, conns: map[net.Conn]struct{}{},
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop
-	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), BaseContext: func(net.Listener) context.Context { return ctx }}
+	m.server = &http.Server{Handler: http.HandlerFunc(m.serve), BaseContext: func(net.Listener) context.Context { return ctx }, ConnState: m.track}
 	m.client = wire.NewClient(wire.Options{Dial: m.listener.Dial, Limits: limits})
 	go m.server.Serve(m.listener)
 	return m
@@ -82,6 +83,26 @@ func (m *Mem) Client() *wire.Client { return m.client }
 // Dial connects to the HTTP side, as Client does.
 func (m *Mem) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return m.listener.Dial(ctx, network, address)
+}
+
+// Drop breaks all connections; new ones can be made.
+func (m *Mem) Drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for c := range m.conns {
+		c.Close()
+	}
+}
+
+// track keeps the connections that are open.
+func (m *Mem) track(c net.Conn, state http.ConnState) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if state == http.StateNew {
+		m.conns[c] = struct{}{}
+	} else if state == http.StateClosed || state == http.StateHijacked {
+		delete(m.conns, c)
+	}
 }
 
 // Close stops the server and closes all connections.
