@@ -337,7 +337,8 @@ func (l *lab) awayFrom(after time.Duration) {
 		}
 		return l.Dial(ctx, n, a)
 	}})
-	l.options.Endpoint = multipart.NewEndpoint(multipart.EndpointOptions{Client: client})
+	// Too few lanes for the breaker, which would wait as patiently.
+	l.options.Endpoint = multipart.NewEndpoint(multipart.EndpointOptions{Client: client, Lanes: 4, Budget: budget.Options{Retries: 1000}})
 	l.options.Backoff = multipart.Backoff{Base: time.Second, Cap: time.Second, Jitter: multipart.NoJitter}
 }
 
