@@ -36,7 +36,7 @@ func (r *run) admit(ctx context.Context, c *call) (*breaker.Permit, error) {
 // admitOnce returns neither permit nor error if the endpoint's state changed
 // while it waited.
 func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
-	err := r.excused(c, func() error { return sleep(ctx, r.endpoint.held()) })
+	err := c.excused(func() error { return sleep(ctx, r.endpoint.held()) })
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
 	}
 	if c.lane {
 		retry := c.attempts > 0 || permit.Probe()
-		if err := r.excused(c, func() error { return r.endpoint.lanes.Acquire(ctx, retry) }); err != nil {
+		if err := c.excused(func() error { return r.endpoint.lanes.Acquire(ctx, retry) }); err != nil {
 			r.release(c, permit, false)
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (r *run) waited(c *call, reason string, wait func() error) error {
 
 // excused runs a wait that is no sign of trouble: for a lane that others have,
 // or because the store asked for it.
-func (r *run) excused(c *call, wait func() error) error {
+func (c *call) excused(wait func() error) error {
 	start := time.Now()
 	err := wait()
 	c.excuse(time.Since(start))

@@ -23,7 +23,8 @@ const (
 	Warned                         // Err: nothing failed, but it should be known
 )
 
-// Event is one thing that happened in an upload. It holds no secret.
+// Event is one thing that happened in an upload. It holds no secret but those
+// that the caller has put into the Object's headers.
 type Event struct {
 	Kind   Kind
 	Time   time.Time

@@ -33,8 +33,10 @@ type Options struct {
 	// whatever happens. 0 = 5.
 	MaxAttempts int
 
-	// MaxElapsed is how long an upload may go on with no byte of it
-	// acknowledged. 0 = 3 min; negative = for ever.
+	// MaxElapsed is how long an operation may be in trouble with no byte of
+	// the upload acknowledged. Waiting for a lane, for the end of others'
+	// trouble, or because the store asked for it does not count. 0 = 3 min;
+	// negative = for ever.
 	MaxElapsed time.Duration
 
 	// RetryAfterCap cuts a longer Retry-After. 0 = 60 s.

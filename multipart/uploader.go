@@ -70,8 +70,8 @@ func (u *Uploader) UploadFile(ctx context.Context, o Object, path string) (Resul
 // and [ErrAttempts], [ErrElapsed], [ErrUnknownOutcome], [ErrSourceChanged] or a
 // *[MismatchError]; *chunker.LimitError for a size that the store cannot take;
 // *breaker.OpenError if the endpoint is down. An upload that fails is aborted
-// at the store, on a context of its own (1 s after a cancel, else 30 s), unless
-// its outcome is unknown.
+// at the store, on a context of its own (1 s after a cancel, else 30 s beyond
+// what the store asked to be left alone for), unless its outcome is unknown.
 func (u *Uploader) Upload(ctx context.Context, o Object, src chunker.Source) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)

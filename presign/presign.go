@@ -45,7 +45,7 @@ type Part struct {
 // Request is an authorised request: whoever holds it may write the part.
 // It is a secret until it expires; never log the URL.
 type Request struct {
-	Method string
+	Method string // PUT
 	URL    string
 
 	// Header must be sent exactly as it is: it may be signed.
