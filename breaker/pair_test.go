@@ -42,8 +42,8 @@ func (p *pair) do(ctx context.Context, st step) error {
 				a.err.Store(&err)
 			}
 		}()
-	case "report":
-		given := slices.DeleteFunc(slices.Clone(p.asks), func(a *ask) bool { return !a.given })
+	case "report", "again":
+		given := slices.DeleteFunc(slices.Clone(p.asks), func(a *ask) bool { return !a.given || a.over && st.Do == "report" })
 		if len(given) > 0 {
 			a := given[st.Which%len(given)]
 			p.m.report(a, st.Outcome)
@@ -52,6 +52,7 @@ func (p *pair) do(ctx context.Context, st step) error {
 	case "cancel":
 		if n := len(p.m.queue); n > 0 {
 			i := st.Which % n
+			p.m.seen["a waiter is cancelled"]++
 			p.m.queue[i].over = true
 			p.m.queue[i].cancel(errCancelled)
 			p.m.queue = slices.Delete(p.m.queue, i, i+1)
@@ -68,7 +69,7 @@ func (p *pair) allow(st step) error {
 	a := &ask{op: st.Op}
 	want := p.m.ask(a)
 	real, err := p.b.Allow(st.Op)
-	if e, ok := errors.AsType[*breaker.OpenError](err); ok && e.RetryIn != want {
+	if e, ok := errors.AsType[*breaker.OpenError](err); ok && (e.RetryIn != want || e.RetryIn <= 0) {
 		return fmt.Errorf("RetryIn = %v, want %v", e.RetryIn, want)
 	}
 	if (err == nil) != a.given {
@@ -115,37 +116,56 @@ func (p *pair) compare() error {
 	return nil
 }
 
+// rules are what the stories of TestModel must bring into play now and then, or
+// else it would show nothing.
+var rules = []string{
+	"one operation fails again and again",
+	"too soon after a success",
+	"a stale failure while open",
+	"a stale failure while half-open",
+	"a stale failure while closed",
+	"a late success ends a cooldown",
+	"an ignored probe passes on",
+	"the smallest overtakes the oldest",
+	"a cooldown at its cap",
+	"a second report",
+	"a waiter is cancelled",
+	"ends closed", "ends open", "ends half-open",
+}
+
 // TestModel compares the breaker with the model after every step of random
 // stories.
 func TestModel(t *testing.T) {
-	reached := map[breaker.State]int{}
+	seen := map[string]int{}
+	checks := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		o := breaker.Options{
 			Failures:    rapid.IntRange(1, 3).Draw(rt, "failures"),
-			Quiet:       rapid.SampledFrom([]time.Duration{-1, 500 * ms}).Draw(rt, "quiet"),
+			Quiet:       rapid.SampledFrom([]time.Duration{-1, 500 * ms, 2 * s}).Draw(rt, "quiet"),
 			Cooldown:    s,
 			MaxCooldown: rapid.SampledFrom([]time.Duration{s, 3 * s}).Draw(rt, "max"),
 		}
 		seed := rapid.Uint64().Draw(rt, "seed")
-		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 40).Draw(rt, "steps")
+		steps := rapid.SliceOfN(rapid.Custom(drawStep), 10, 50).Draw(rt, "steps")
 		var err error
 		synctest.Test(t, func(t *testing.T) {
-			p := &pair{m: &model{o: o, rand: rand.New(rand.NewPCG(seed, 0)).Float64}}
+			p := &pair{m: &model{o: o, rand: rand.New(rand.NewPCG(seed, 0)).Float64, seen: seen}}
 			o.Rand = rand.New(rand.NewPCG(seed, 0)).Float64
 			o.OnChange = func(from, to breaker.State) {
 				p.changes = append(p.changes, fmt.Sprintf("%v>%v", from, to))
 			}
 			p.b = breaker.New(o)
 			err = p.play(t.Context(), steps)
-			reached[p.m.state]++
+			seen["ends "+p.m.state.String()]++
 		})
 		if err != nil {
 			rt.Fatal(err)
 		}
+		checks++
 	})
-	for _, st := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
-		if reached[st] == 0 {
-			t.Errorf("no story ended %v", st)
+	for _, rule := range rules {
+		if checks >= 10_000 && seen[rule] < 20 {
+			t.Errorf("in %d stories the rule came into play only %d times: %s", checks, seen[rule], rule)
 		}
 	}
 }

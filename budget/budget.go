@@ -194,7 +194,7 @@ type Level struct {
 func (b *Budget) Level() Level {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refill()
+	b.refill(time.Now())
 	return Level{
 		Requests:         b.level.requests,
 		Bytes:            b.level.parts * float64(b.part),
@@ -205,13 +205,16 @@ func (b *Budget) Level() Level {
 	}
 }
 
-// refill adds what time has earned since the last refill.
-func (b *Budget) refill() {
-	now := time.Now()
-	if passed := now.Sub(b.at).Seconds(); passed > 0 {
-		b.credit(amount{passed * b.floor, passed * b.floor})
+// refill adds what time has earned up to now. No time earns twice: a now that is
+// not later than all before changes nothing, and now has a monotonic reading, which
+// a wall clock that is set does not move.
+func (b *Budget) refill(now time.Time) {
+	passed := now.Sub(b.at).Seconds()
+	if passed <= 0 {
+		return
 	}
 	b.at = now
+	b.credit(amount{passed * b.floor, passed * b.floor})
 }
 
 // credit adds to the level, as far as there is room.

@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/chunkup/chunkup/budget"
 )
 
@@ -91,20 +89,6 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestFullAfterTwiceTheCapacityInSeconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := budget.New(budget.Options{})
-		drain(t, b.Join(mib), 10, mib)
-		wantLevel(t, b, 0, 0)
-		time.Sleep(10 * time.Second)
-		wantLevel(t, b, 5, 5*mib)
-		time.Sleep(10 * time.Second)
-		wantLevel(t, b, 10, 10*mib)
-		time.Sleep(time.Hour)
-		wantLevel(t, b, 10, 10*mib)
-	})
-}
-
 func TestSettle(t *testing.T) {
 	const bytes = 2 * mib // of operations in a share with parts of 4 MiB
 	for _, c := range []struct {
@@ -150,37 +134,6 @@ func TestSettle(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Whatever happened before, a void attempt leaves the level as if it had not been.
-func TestVoidIsNothing(t *testing.T) {
-	cases(t, 2000)
-	rapid.Check(t, func(rt *rapid.T) {
-		before := rapid.IntRange(0, 9).Draw(rt, "retries before")
-		bytes := rapid.Int64Range(0, 100*mib).Draw(rt, "bytes")
-		lasts := time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(rt, "lasts"))
-		settled := rapid.Bool().Draw(rt, "settled, not ended")
-		synctest.Test(t, func(t *testing.T) {
-			b := budget.New(budget.Options{})
-			share := b.Join(8 * mib)
-			o := failing(share, 1, bytes)[0]
-			drain(t, share, before, 8*mib)
-			if bytes > 8*mib*int64(10-before) {
-				time.Sleep(time.Minute) // until it can pay
-			}
-			was := b.Level()
-			mustBegin(t, o)
-			time.Sleep(lasts)
-			if settled {
-				o.Settle(budget.Void, bytes)
-			} else {
-				o.End()
-			}
-			wantLevel(t, b,
-				min(10, was.Requests+0.5*lasts.Seconds()),
-				min(80*mib, was.Bytes+4*mib*lasts.Seconds()))
-		})
-	})
 }
 
 func TestNegativeBytesAreNone(t *testing.T) {

@@ -3,12 +3,15 @@ package budget_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"math"
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/chunkup/chunkup/budget"
 )
@@ -32,6 +35,21 @@ func cases(t *testing.T, n int) {
 	if err := checks.Set(strconv.Itoa(n)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// check has rapid try a property of which draw draws a case; the case runs in a
+// bubble of its own and returns what is wrong.
+func check(t *testing.T, n int, draw func(*rapid.T) func(*testing.T) error) {
+	t.Helper()
+	cases(t, n)
+	rapid.Check(t, func(rt *rapid.T) {
+		run := draw(rt)
+		var err error
+		synctest.Test(t, func(t *testing.T) { err = run(t) })
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
 }
 
 // begin calls Begin in a goroutine of the bubble and lets it come to rest.
@@ -65,6 +83,14 @@ func mustBegin(t *testing.T, o *budget.Operation) {
 	}
 }
 
+// beginNow begins an attempt that starts at once, and returns an error if it would
+// have to wait.
+func beginNow(ctx context.Context, o *budget.Operation) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Nanosecond)
+	defer cancel()
+	return o.Begin(ctx)
+}
+
 // failing returns n operations that have failed: as probes, which start in doubt
 // too and cost nothing.
 func failing(s *budget.Share, n int, bytes int64) []*budget.Operation {
@@ -88,21 +114,38 @@ func succeed(s *budget.Share, bytes int64) {
 // drain spends n retries of this many bytes on operations that give up then.
 func drain(t *testing.T, s *budget.Share, n int, bytes int64) {
 	t.Helper()
-	for _, o := range failing(s, n, bytes) {
-		mustBegin(t, o)
+	if err := spend(t.Context(), s, n, bytes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spend is drain for a property, which wants its errors.
+func spend(ctx context.Context, s *budget.Share, n int, bytes int64) error {
+	for i, o := range failing(s, n, bytes) {
+		if err := beginNow(ctx, o); err != nil {
+			return fmt.Errorf("retry %d did not start at once: %w", i, err)
+		}
 		o.Settle(budget.Failure, bytes)
 		o.End()
 	}
+	return nil
 }
 
 func near(a, b float64) bool {
 	return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), math.Abs(b))
 }
 
-// wantLevel compares what is left with requests and bytes.
+// levelIs compares what is left with requests and bytes.
+func levelIs(b *budget.Budget, requests, bytes float64) error {
+	if l := b.Level(); !near(l.Requests, requests) || !near(l.Bytes, bytes) {
+		return fmt.Errorf("level: %v requests and %v bytes, want %v and %v", l.Requests, l.Bytes, requests, bytes)
+	}
+	return nil
+}
+
 func wantLevel(t *testing.T, b *budget.Budget, requests, bytes float64) {
 	t.Helper()
-	if l := b.Level(); !near(l.Requests, requests) || !near(l.Bytes, bytes) {
-		t.Errorf("level: %v requests and %v bytes, want %v and %v", l.Requests, l.Bytes, requests, bytes)
+	if err := levelIs(b, requests, bytes); err != nil {
+		t.Error(err)
 	}
 }

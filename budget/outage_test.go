@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -13,23 +12,26 @@ import (
 	"github.com/chunkup/chunkup/budget"
 )
 
-// An uploader under an outage: lanes that take one part after the other, each with
+// Uploaders under an outage: lanes that take one part after the other, each with
 // backoff and a limit of attempts, against a store that fails for a while.
 type outageCase struct {
 	retries, floor float64
-	lanes, parts   int
-	attempts       int   // after which a part gives up
-	nominal        int64 // bytes
-	largest        int64
+	uploads        []outageUpload
+	lanes, parts   int           // of all uploads together
+	attempts       int           // after which a part gives up
 	begins, ends   time.Duration // of the outage
 	seed           uint64
 }
 
+// An outageUpload has parts of half its largest size to all of it, which may be more
+// or less than what it says that they have as a rule.
+type outageUpload struct{ nominal, largest int64 }
+
 type outageRun struct {
 	outageCase
-	b     *budget.Budget
-	share *budget.Share
-	start time.Time
+	b      *budget.Budget
+	shares []*budget.Share
+	start  time.Time
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -38,43 +40,47 @@ type outageRun struct {
 	bytes    int64 // sent by these
 }
 
+func drawUpload(t *rapid.T) outageUpload {
+	nominal := drawSizes().Draw(t, "nominal part")
+	return outageUpload{nominal, rapid.OneOf(rapid.Just(nominal), drawSizes()).Draw(t, "largest part")}
+}
+
 // A dead store gets no more than what was in flight, the capacity and what time
-// earns, in requests and in bytes, whatever the sizes and whoever gives up; and
-// when it is back everything ends.
+// earns, in requests and in bytes, whatever the sizes, of however many uploads, and
+// whoever gives up and makes room for fresh parts; and when it is back everything
+// ends.
 func TestOutage(t *testing.T) {
-	cases(t, 2000)
-	rapid.Check(t, func(rt *rapid.T) {
-		nominal := drawSizes().Draw(rt, "nominal part")
-		begins := time.Duration(rapid.Int64Range(1, int64(time.Minute)).Draw(rt, "outage begins"))
+	check(t, 10_000, func(rt *rapid.T) func(*testing.T) error {
+		begins := time.Duration(rapid.Int64Range(1, int64(20*time.Second)).Draw(rt, "outage begins"))
 		c := outageCase{
-			retries:  float64(rapid.IntRange(1, 32).Draw(rt, "retries")),
+			retries:  float64(rapid.IntRange(1, 20).Draw(rt, "retries")),
 			floor:    rapid.SampledFrom([]float64{0.1, 0.5, 2}).Draw(rt, "floor"),
-			lanes:    rapid.IntRange(1, 32).Draw(rt, "lanes"),
-			parts:    rapid.IntRange(1, 300).Draw(rt, "parts"),
+			uploads:  rapid.SliceOfN(rapid.Custom(drawUpload), 1, 4).Draw(rt, "uploads"),
+			lanes:    rapid.IntRange(1, 16).Draw(rt, "lanes"),
+			parts:    rapid.IntRange(1, 60).Draw(rt, "parts"),
 			attempts: rapid.IntRange(1, 8).Draw(rt, "attempts"),
-			nominal:  nominal,
-			largest:  rapid.OneOf(rapid.Just(nominal), drawSizes()).Draw(rt, "largest part"),
 			begins:   begins,
-			ends:     begins + time.Duration(rapid.Int64Range(0, int64(5*time.Minute)).Draw(rt, "outage")),
+			ends:     begins + time.Duration(rapid.Int64Range(0, int64(2*time.Minute)).Draw(rt, "outage")),
 			seed:     rapid.Uint64().Draw(rt, "seed"),
 		}
-		var err error
-		synctest.Test(t, func(t *testing.T) { err = c.run(t) })
-		if err != nil {
-			rt.Fatal(err)
-		}
+		return c.run
 	})
 }
 
 func (c outageCase) run(t *testing.T) error {
 	b := budget.New(budget.Options{Retries: c.retries, Floor: c.floor})
 	r := &outageRun{
-		outageCase: c, b: b, share: b.Join(c.nominal), start: time.Now(),
+		outageCase: c, b: b, start: time.Now(),
 		random: rand.New(rand.NewPCG(c.seed, 1)), left: c.parts,
 	}
+	var nominal, largest int64
+	for _, u := range c.uploads {
+		r.shares = append(r.shares, b.Join(u.nominal))
+		nominal, largest = max(nominal, u.nominal), max(largest, u.largest)
+	}
 	var wg sync.WaitGroup
-	for range c.lanes {
-		wg.Go(func() { r.lane(t) })
+	for i := range c.lanes {
+		wg.Go(func() { r.lane(t, i%len(c.uploads)) })
 	}
 	wg.Wait()
 	if l := b.Level(); l.Parked != 0 {
@@ -84,8 +90,8 @@ func (c outageCase) run(t *testing.T) error {
 	if most := c.retries + earned; float64(r.requests) > most+tolerance {
 		return fmt.Errorf("%d requests begun in the outage, at most %v", r.requests, most)
 	}
-	capacity := max(c.retries*float64(c.nominal), float64(c.largest))
-	if most := capacity + earned*float64(c.nominal); float64(r.bytes) > most*(1+tolerance) {
+	capacity := max(c.retries*float64(nominal), float64(largest))
+	if most := capacity + earned*float64(nominal); float64(r.bytes) > most*(1+tolerance) {
 		return fmt.Errorf("%d bytes sent in the outage, at most %v", r.bytes, most)
 	}
 	return nil
@@ -98,7 +104,8 @@ func (r *outageRun) draw(n int64) int64 {
 	return r.random.Int64N(max(n, 1))
 }
 
-func (r *outageRun) lane(t *testing.T) {
+func (r *outageRun) lane(t *testing.T, upload int) {
+	largest := r.uploads[upload].largest
 	for {
 		r.mu.Lock()
 		r.left--
@@ -107,13 +114,13 @@ func (r *outageRun) lane(t *testing.T) {
 		if !more {
 			return
 		}
-		r.part(t, r.largest-r.draw(r.largest/2))
+		r.part(t, r.shares[upload], largest-r.draw(largest/2))
 	}
 }
 
 // part tries one part until it succeeds or gives up.
-func (r *outageRun) part(t *testing.T, size int64) {
-	o := r.share.Operation(size)
+func (r *outageRun) part(t *testing.T, share *budget.Share, size int64) {
+	o := share.Operation(size)
 	defer o.End()
 	for range r.attempts {
 		if err := o.Begin(t.Context()); err != nil {

@@ -8,7 +8,7 @@ import (
 // pump starts every parked attempt that may start now, and sees to it that it
 // runs again when the next one can. It follows every change of the state.
 func (b *Budget) pump() {
-	b.refill()
+	b.refill(time.Now())
 	for !b.doubt && b.firsts.head() != nil {
 		b.grant(&b.firsts, amount{})
 	}

@@ -62,20 +62,15 @@ func drawStep() *rapid.Generator[step] {
 // in which turn; the level, its range, and the bound of an outage. At the end
 // everybody fails and gives up, and still nobody stays parked.
 func TestTraces(t *testing.T) {
-	cases(t, 10_000)
-	rapid.Check(t, func(rt *rapid.T) {
+	check(t, 10_000, func(rt *rapid.T) func(*testing.T) error {
 		options := budget.Options{
 			Retries: rapid.SampledFrom([]float64{0.5, 1, 3, 10, 16}).Draw(rt, "retries"),
 			Ratio:   rapid.SampledFrom([]float64{0.1, 0.5, 1}).Draw(rt, "ratio"),
 			Floor:   rapid.SampledFrom([]float64{0.5, 0.05, 3}).Draw(rt, "floor"),
 		}
 		parts := rapid.SliceOfN(drawSizes(), 1, 3).Draw(rt, "parts")
-		steps := rapid.SliceOfN(drawStep(), 10, 80).Draw(rt, "steps")
-		var err error
-		synctest.Test(t, func(t *testing.T) { err = runTrace(t.Context(), options, parts, steps) })
-		if err != nil {
-			rt.Fatal(err)
-		}
+		steps := rapid.SliceOfN(drawStep(), 5, 60).Draw(rt, "steps")
+		return func(t *testing.T) error { return runTrace(t.Context(), options, parts, steps) }
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"hash/crc64"
+	"math"
 	"slices"
 	"testing"
 
@@ -40,15 +41,13 @@ func checksum(t interface{ Fatal(...any) }, a chunker.Algorithm, data []byte) ch
 func TestCombineAnySplit(t *testing.T) {
 	data := noise(4096)
 	rapid.Check(t, func(t *rapid.T) {
-		for range 100 {
-			a := rapid.SampledFrom(combining).Draw(t, "algorithm")
-			from := rapid.IntRange(0, len(data)).Draw(t, "from")
-			to := rapid.IntRange(from, len(data)).Draw(t, "to")
-			split := rapid.IntRange(from, to).Draw(t, "split")
-			got, err := chunker.Combine(checksum(t, a, data[from:split]), checksum(t, a, data[split:to]), int64(to-split))
-			if want := checksum(t, a, data[from:to]); got != want || err != nil {
-				t.Fatalf("%d, %d, %d: %v, %v; want %v", from, split, to, got, err, want)
-			}
+		a := rapid.SampledFrom(combining).Draw(t, "algorithm")
+		from := rapid.IntRange(0, len(data)).Draw(t, "from")
+		to := rapid.IntRange(from, len(data)).Draw(t, "to")
+		split := rapid.IntRange(from, to).Draw(t, "split")
+		got, err := chunker.Combine(checksum(t, a, data[from:split]), checksum(t, a, data[split:to]), int64(to-split))
+		if want := checksum(t, a, data[from:to]); got != want || err != nil {
+			t.Fatalf("%d, %d, %d: %v, %v; want %v", from, split, to, got, err, want)
 		}
 	})
 }
@@ -72,8 +71,8 @@ func TestCombineAssociates(t *testing.T) {
 			return d
 		}
 		a, b, c := draw("a"), draw("b"), draw("c")
-		sizeB := rapid.Int64Range(0, 1<<62).Draw(t, "size of b")
-		sizeC := rapid.Int64Range(0, 1<<62).Draw(t, "size of c")
+		sizeB := rapid.Int64Range(0, math.MaxInt64/2).Draw(t, "size of b")
+		sizeC := rapid.Int64Range(0, math.MaxInt64/2).Draw(t, "size of c")
 		left := combine(combine(a, b, sizeB), c, sizeC)
 		right := combine(a, combine(b, c, sizeC), sizeB+sizeC)
 		if left != right {
@@ -94,13 +93,11 @@ func TestCombineLong(t *testing.T) {
 }
 
 func TestWholeIsSum(t *testing.T) {
-	data := noise(2048)
+	data := noise(256)
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(combining).Draw(t, "algorithm")
-		p := chunker.Plan{
-			Size:     rapid.Int64Range(0, int64(len(data))).Draw(t, "size"),
-			PartSize: rapid.Int64Range(1, 2100).Draw(t, "part size"),
-		}
+		p := chunker.Plan{Size: rapid.Int64Range(0, int64(len(data))).Draw(t, "size")}
+		p.PartSize = rapid.Int64Range(p.Size/20+1, p.Size+1).Draw(t, "part size")
 		var parts []chunker.Digest
 		for part := range p.Parts() {
 			d, err := chunker.Sum(part.Reader(bytes.NewReader(data)), a)

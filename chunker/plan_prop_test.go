@@ -1,6 +1,7 @@
 package chunker_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"testing"
@@ -9,24 +10,25 @@ import (
 	"pgregory.net/rapid"
 )
 
+// looked is how many parts of a plan are looked at one by one: all that any store
+// takes, and the ends of what no store takes.
+const looked = chunker.MaxParts
+
 // checkPlan fails unless the parts of an accepted plan tile the object within
-// the limits. Only the ends of a long plan are looked at.
+// the limits.
 func checkPlan(t interface{ Fatalf(string, ...any) }, p chunker.Plan, size, want, least, most int64, parts int) {
 	n := p.Len()
 	if p.Size != size || n < 1 || n > parts || p.PartSize < least || p.PartSize > most || p.PartSize < want {
 		t.Fatalf("%+v has %d parts; size %d, want %d, parts 1..%d of %d..%d", p, n, size, want, parts, least, most)
 	}
 	next := int64(0)
-	for i := range n {
-		if n > 100 && i == 50 {
-			break
-		}
+	for i := range min(n, looked) {
 		next = checkPart(t, p, i+1, next)
 	}
-	if n > 100 {
-		next = int64(n-50) * p.PartSize
-		for i := range 50 {
-			next = checkPart(t, p, n-49+i, next)
+	if n > looked {
+		next = int64(n-looked) * p.PartSize
+		for i := range looked {
+			next = checkPart(t, p, n-looked+1+i, next)
 		}
 	}
 	if next != size {
@@ -56,32 +58,52 @@ var anySize = rapid.Custom(func(t *rapid.T) int64 {
 // different sizes.
 func TestPlanTiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		for range 100 {
-			size, want := anySize.Draw(t, "size"), anySize.Draw(t, "want")
-			least, most := anySize.Draw(t, "least"), anySize.Draw(t, "most")
-			parts := rapid.IntRange(1, 300).Draw(t, "parts")
-			if rapid.Bool().Draw(t, "sensible") {
-				least, most = max(1, min(least, most)), max(1, least, most)
-				want = min(max(want, least), most)
-				if room := most * int64(parts); room/int64(parts) == most {
-					size = max(0, size) % (room + 1)
-				}
-			}
-			if least == 0 || most == 0 {
-				continue // means S3's
-			}
-			if rapid.Bool().Draw(t, "auto") {
-				want = 0
-			}
-			p, err := chunker.NewPlan(size, want, chunker.Limits{MinPart: least, MaxPart: most, MaxParts: parts})
-			possible := size >= 0 && least > 0 && most >= least && pieces(size, most) <= int64(parts) && (want == 0 || want >= least && want <= most)
-			if possible != (err == nil) {
-				t.Fatalf("size %d, want %d, parts 1..%d of %d..%d: %v", size, want, parts, least, most, err)
-			}
-			if err == nil {
-				checkPlan(t, p, size, want, least, most, parts)
+		size, want := anySize.Draw(t, "size"), anySize.Draw(t, "want")
+		least, most := anySize.Draw(t, "least"), anySize.Draw(t, "most")
+		parts := rapid.IntRange(1, 300).Draw(t, "parts")
+		if rapid.Bool().Draw(t, "sensible") {
+			least, most = max(1, min(least, most)), max(1, least, most)
+			want = min(max(want, least), most)
+			if room := most * int64(parts); room/int64(parts) == most {
+				size = max(0, size) % (room + 1)
 			}
 		}
+		if least == 0 || most == 0 {
+			return // means S3's
+		}
+		if rapid.Bool().Draw(t, "auto") {
+			want = 0
+		}
+		p, err := chunker.NewPlan(size, want, chunker.Limits{MinPart: least, MaxPart: most, MaxParts: parts})
+		possible := size >= 0 && least > 0 && most >= least && pieces(size, most) <= int64(parts) && (want == 0 || want >= least && want <= most)
+		if possible != (err == nil) {
+			t.Fatalf("size %d, want %d, parts 1..%d of %d..%d: %v", size, want, parts, least, most, err)
+		}
+		if err == nil {
+			checkPlan(t, p, size, want, least, most, parts)
+		}
+	})
+}
+
+// Every object that a store takes has a plan that the store takes.
+func TestPlanOfEveryStore(t *testing.T) {
+	stores := []chunker.Limits{s3, r2, gcs, few, storj, metric}
+	rapid.Check(t, func(t *rapid.T) {
+		limits := rapid.SampledFrom(stores).Draw(t, "store")
+		least, most := cmp.Or(limits.MinPart, chunker.MinPart), cmp.Or(limits.MaxPart, chunker.MaxPart)
+		parts := cmp.Or(limits.MaxParts, chunker.MaxParts)
+		largest := cmp.Or(limits.MaxObject, most*int64(parts))
+		size := rapid.OneOf(
+			rapid.Int64Range(0, largest),
+			rapid.Int64Range(0, 100*mib),
+			rapid.Custom(func(t *rapid.T) int64 { return largest - rapid.Int64Range(0, 100).Draw(t, "below the largest") }),
+		).Draw(t, "size")
+		want := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(least, most)).Draw(t, "want")
+		p, err := chunker.NewPlan(size, want, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPlan(t, p, size, want, least, most, parts)
 	})
 }
 
@@ -94,23 +116,28 @@ func pieces(size, piece int64) int64 {
 	return n
 }
 
-// An explicit size that would need too many parts grows no more than it must.
+// A size that would need too many parts, asked for or the default, grows no more
+// than it must: to the least whole MiB with which the numbers are enough. The
+// default leaves a twentieth of them unused, as far as the largest part allows.
 func TestNewPlanGrowsJustEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		for range 100 {
-			size := max(0, anySize.Draw(t, "size")) % (chunker.MaxObject + 1)
-			want := min(max(anySize.Draw(t, "want"), chunker.MinPart), chunker.MaxPart)
-			p, err := chunker.NewPlan(size, want, chunker.Limits{})
-			if err != nil {
-				t.Fatal(err)
+		size := max(0, anySize.Draw(t, "size")) % (chunker.MaxObject + 1)
+		want := min(max(anySize.Draw(t, "want"), chunker.MinPart), chunker.MaxPart)
+		numbers := int64(chunker.MaxParts)
+		asked := want
+		if rapid.Bool().Draw(t, "auto") {
+			asked, want, numbers = 0, chunker.DefaultPart, chunker.MaxParts*19/20
+		}
+		p, err := chunker.NewPlan(size, asked, chunker.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pieces(size, want) > numbers {
+			for want += mib - want%mib; pieces(size, want) > numbers && want < chunker.MaxPart; want += mib {
 			}
-			fits := pieces(size, want) <= chunker.MaxParts
-			if fits && p.PartSize == want {
-				continue
-			}
-			if fits || p.PartSize%mib != 0 || pieces(size, p.PartSize-mib) <= chunker.MaxParts {
-				t.Fatalf("%d bytes: grew from %d to %d", size, want, p.PartSize)
-			}
+		}
+		if p.PartSize != want {
+			t.Fatalf("%d bytes, asked for %d: parts of %d, want %d", size, asked, p.PartSize, want)
 		}
 	})
 }
