@@ -1,16 +1,17 @@
 # make test   everything a change must pass; the same command as CI's
 # make full   the long tests as well
+# make mutants  each rule switched off once: its test must fail
 # make build  the command, in ./bin
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 FUZZTIME    ?= 30s
 
-.PHONY: test full build lint fmt vet staticcheck cross unit fuzz
+.PHONY: test full build lint fmt vet staticcheck cross unit fuzz mutants
 
 test: lint cross unit
 
-full: test fuzz
+full: test fuzz mutants
 
 build:
 	go build -o bin/chunkup ./cmd/chunkup
@@ -45,3 +46,7 @@ fuzz:
 			go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+# One small patch a rule switches the rule off; the test that it names must fail.
+mutants:
+	go run ./integration/mutants
