@@ -7,6 +7,7 @@ import (
 
 	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/budget"
+	"github.com/chunkup/chunkup/multipart/lanes"
 )
 
 // admit waits for everything that an attempt needs and takes it.
@@ -15,12 +16,12 @@ func (r *run) admit(ctx context.Context, c *call) (*breaker.Permit, error) {
 		r.tell(c, Event{Kind: Waited, Wait: c.wait, Reason: c.reason})
 		until := time.Now().Add(c.wait)
 		c.wait = 0
-		err := r.bounded(ctx, c, func(ctx context.Context) error { return sleep(ctx, time.Until(until)) })
+		err := r.bounded(ctx, c, func(ctx context.Context) error { return r.endpoint.awake.sleep(ctx, time.Until(until)) })
 		if err != nil {
 			return nil, err
 		}
 	}
-	if c.expired && !c.lane {
+	if c.expired && !c.data {
 		if err := r.renew(ctx, c); err != nil {
 			return nil, err
 		}
@@ -36,7 +37,7 @@ func (r *run) admit(ctx context.Context, c *call) (*breaker.Permit, error) {
 // admitOnce returns neither permit nor error if the endpoint's state changed
 // while it waited.
 func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
-	err := c.excused(func() error { return sleep(ctx, r.endpoint.held()) })
+	err := c.excused(func() error { return r.endpoint.awake.sleep(ctx, r.endpoint.held()) })
 	if err != nil {
 		return nil, err
 	}
@@ -48,27 +49,38 @@ func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
 		permit.Report(breaker.Ignored)
 		return nil, err
 	}
-	if c.lane {
-		retry := c.attempts > 0 || permit.Probe()
-		if err := c.excused(func() error { return r.endpoint.lanes.Acquire(ctx, retry) }); err != nil {
-			r.release(c, permit, false)
+	// A probe takes no lane: it is the only one that goes, and those who have the
+	// lanes may be hanging at what it is to find out about.
+	if c.data && !permit.Probe() {
+		err := c.excused(func() (err error) {
+			c.lane, err = r.endpoint.lanes.Acquire(ctx, c.attempts > 0)
+			return err
+		})
+		if err != nil {
+			r.release(c, permit)
 			return nil, err
 		}
 	}
 	if !permit.Current() || !permit.Probe() && !c.pay.Current() || r.endpoint.held() > 0 {
-		r.release(c, permit, c.lane)
+		r.release(c, permit)
 		return nil, nil
 	}
 	return permit, nil
 }
 
 // release gives back what an attempt that will not be made has taken.
-func (r *run) release(c *call, permit *breaker.Permit, lane bool) {
-	if lane {
-		r.endpoint.lanes.Release()
-	}
+func (r *run) release(c *call, permit *breaker.Permit) {
+	c.leave(lanes.Ignored)
 	c.pay.Settle(budget.Void, 0)
 	permit.Report(breaker.Ignored)
+}
+
+// leave gives the lane back, if the call has one, and says how it was there.
+func (c *call) leave(o lanes.Outcome) {
+	if c.lane != nil {
+		c.lane.Release(o)
+		c.lane = nil
+	}
 }
 
 // passBreaker waits at an open breaker, holding and paying nothing. The first
@@ -130,7 +142,8 @@ func (c *call) excused(wait func() error) error {
 func (c *call) excuse(d time.Duration) { c.since = c.since.Add(d) }
 
 // bounded runs a wait that ends with ErrElapsed when the operation has been in
-// trouble for too long, and no byte of the upload was acknowledged meanwhile.
+// trouble for too long, and no byte of the upload was acknowledged meanwhile. A
+// bound that is noticed long after it ran out is none: the process was stopped.
 func (r *run) bounded(ctx context.Context, c *call, wait func(context.Context) error) error {
 	if r.options.MaxElapsed < 0 {
 		return wait(ctx)
@@ -140,6 +153,9 @@ func (r *run) bounded(ctx context.Context, c *call, wait func(context.Context) e
 		bound, cancel := context.WithDeadlineCause(ctx, deadline, ErrElapsed)
 		err := wait(bound)
 		cancel()
+		if errors.Is(err, ErrElapsed) && time.Since(deadline) > overslept {
+			r.progress.seen()
+		}
 		if !errors.Is(err, ErrElapsed) || !r.patience(c).After(deadline) {
 			return err
 		}

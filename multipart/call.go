@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/chunkup/chunkup/budget"
+	"github.com/chunkup/chunkup/multipart/lanes"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
@@ -17,18 +19,20 @@ type call struct {
 	part  int
 	name  string // tells operations apart at the breaker
 	bytes int64  // what one attempt puts on the wire
-	lane  bool   // takes a lane: the data plane
+	data  bool   // it is of the data plane: takes a lane
 	first bool   // the first of an upload: refused, not kept waiting, by an open breaker
 	inner bool   // part of completing: its success is not another operation's
 	pay   *budget.Operation
 	waits *schedule
+	lane  *lanes.Lane // while an attempt is under way
 
 	began     time.Time
 	since     time.Time // it has been in trouble: the elapsed bound counts from here
 	attempts  int       // that were made
-	failures  int       // in a row, with nothing else of the upload succeeding in between
+	failures  int       // in a row, with nothing else succeeding in between
 	counted   int       // failures in all
-	successes int64     // of the upload, at the last failure
+	successes int64     // of the endpoint, at the last failure
+	stretch   int       // the next send deadline is so many times as long
 	remints   int       // in a row
 	rereads   int
 	mintless  int           // attempts in a row for which there was no request
@@ -37,8 +41,11 @@ type call struct {
 	reason    string        // of that wait
 	ambiguous bool          // an earlier attempt may have been applied
 	expect    bool          // the last attempt may have hidden a refusal
+	fresh     bool          // the last attempt's connection, or the way to it, was bad
 	expired   bool          // the last attempt's request had expired
 	last      error         // what failed last
+	troubled  bool          // counted in others
+	others    *atomic.Int64 // the endpoint's operations that are in trouble, this one included
 }
 
 // newCall begins an operation; its end must be told to c.pay.
@@ -46,12 +53,36 @@ func (r *run) newCall(op wire.Operation, part int, bytes int64) *call {
 	return &call{
 		op: op, part: part, bytes: bytes,
 		name:  r.token + "/" + op.String() + "/" + strconv.Itoa(part),
-		lane:  op == wire.PutPart || op == wire.PutObject,
+		data:  op == wire.PutPart || op == wire.PutObject,
 		pay:   r.share.Operation(bytes),
 		waits: newSchedule(r.options.Backoff, r.options.Rand),
-		began: time.Now(), since: time.Now(),
+		began: time.Now(), since: time.Now(), stretch: 1, others: &r.endpoint.troubled,
 	}
 }
+
+// fails remembers what failed last. With its first failure an operation comes
+// into trouble.
+func (c *call) fails(err error) {
+	if c.last == nil {
+		c.since = time.Now()
+	}
+	c.last = err
+	if !c.troubled {
+		c.troubled = true
+		c.others.Add(1)
+	}
+}
+
+// over ends the call's trouble.
+func (c *call) over() {
+	if c.troubled {
+		c.troubled = false
+		c.others.Add(-1)
+	}
+}
+
+// isAlone reports that no other operation at the endpoint is in trouble.
+func (c *call) isAlone() bool { return c.others.Load() <= 1 }
 
 // result is what one attempt got.
 type result struct {
@@ -65,20 +96,33 @@ type result struct {
 // controlResult is the result of a control call.
 func controlResult(err error) result { return result{err: err, local: isLocal(err)} }
 
-// slow reports a deadline that was missed although bytes moved, or the store's
-// own word for it.
-func (res result) slow() bool {
+// missed is the phase whose deadline was missed, 0 if none was.
+func (res result) missed() wire.Phase {
 	if e, ok := errors.AsType[*wire.DeadlineError](res.err); ok {
-		return e.Slow()
+		return e.Phase
 	}
+	return 0
+}
+
+// slow reports a send deadline that was missed although bytes moved.
+func (res result) slow() bool {
+	e, ok := errors.AsType[*wire.DeadlineError](res.err)
+	return ok && e.Slow()
+}
+
+// idled reports the store's word that nothing came from here for too long.
+func (res result) idled() bool {
 	e, ok := errors.AsType[*wire.StoreError](res.err)
 	return ok && e.Code == "RequestTimeout" && e.Status == 400
 }
 
+// suspended reports an attempt that the machine slept through.
+func (res result) suspended() bool { return errors.Is(res.err, errSuspended) }
+
 // classify puts the attempt's end before the classifier.
 func (r *run) classify(c *call, res result) wire.Class {
 	o := wire.Outcome{Op: c.op, Status: res.answer.Status, Bare: res.bare || res.err != nil, Expired: res.expired,
-		Ambiguous: c.ambiguous, Contacted: r.endpoint.contacted.Load()}
+		Ambiguous: c.ambiguous, Renewed: c.remints > 0, Contacted: r.endpoint.contacted.Load()}
 	if e, ok := errors.AsType[*wire.StoreError](res.err); ok {
 		o.Status, o.Code, o.Message = e.Status, e.Code, e.Message
 	} else if res.err != nil {

@@ -15,6 +15,13 @@ func (r *run) create(ctx context.Context) error {
 	c := r.newCall(wire.Create, 0, 0)
 	defer c.pay.End()
 	c.first = true
+	orphan := false
+	defer func() {
+		if orphan {
+			r.teller.tell(Event{Kind: Warned, Err: fmt.Errorf("an attempt to create the upload got no clear answer: "+
+				"besides this one, an unfinished upload of %s may be left at the store", r.object)})
+		}
+	}()
 	return r.do(ctx, c, func(ctx context.Context) result {
 		upload, err := r.control.Create(ctx, Intent{Bucket: r.object.Bucket, Key: r.object.Key,
 			Header: r.header, Algorithm: r.traits.Algorithm, FullObject: r.traits.FullObject})
@@ -22,8 +29,18 @@ func (r *run) create(ctx context.Context) error {
 			return result{bare: true, err: errors.New("the store answered success without an upload id")}
 		}
 		r.upload = upload
+		orphan = orphan || mayHaveWorked(err)
 		return controlResult(err)
 	})
+}
+
+// mayHaveWorked tells a failure behind which the store may have done what it was
+// asked to.
+func mayHaveWorked(err error) bool {
+	if e, ok := errors.AsType[*wire.StoreError](err); ok {
+		return e.Status == http.StatusInternalServerError || e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout
+	}
+	return err != nil && !isLocal(err) && !neverConnected(err)
 }
 
 // complete makes the object from the parts and proves that it is there. A
@@ -136,7 +153,7 @@ func (r *run) list(ctx context.Context, c *call) (parts []Receipt, err error) {
 // waits as that one would have.
 func (r *run) within(c *call, op wire.Operation) *call {
 	inner := &call{op: op, inner: true, pay: c.pay, waits: newSchedule(r.options.Backoff, r.options.Rand),
-		name: c.name, began: time.Now(), since: time.Now(), wait: c.wait, reason: c.reason}
+		name: c.name, began: time.Now(), since: time.Now(), wait: c.wait, reason: c.reason, stretch: 1, others: c.others}
 	c.wait = 0
 	return inner
 }

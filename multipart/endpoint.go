@@ -1,11 +1,12 @@
 package multipart
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/budget"
@@ -13,14 +14,17 @@ import (
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// DefaultLanes is how many parts are in flight at an endpoint unless told
+// How many parts are in flight at an endpoint at first, and at most, unless told
 // otherwise.
-const DefaultLanes = 8
+const (
+	DefaultLanes = 8
+	MaxLanes     = 64
+)
 
 // EndpointOptions configure an [Endpoint]; the zero value gives the defaults.
 type EndpointOptions struct {
-	// Lanes is how many parts may be in flight over all uploads. 0 =
-	// [DefaultLanes].
+	// Lanes is the ceiling on parts in flight over all uploads; how many there
+	// are below it is found out. 0 = [MaxLanes]. It begins with [DefaultLanes].
 	Lanes int
 
 	// Budget is that of the retries. Retries 0 = max(10, Lanes).
@@ -32,19 +36,33 @@ type EndpointOptions struct {
 
 	// Client sends the parts. nil makes one of its own with default limits.
 	Client *wire.Client
+
+	// Bandwidth bounds what all uploads together send, in bytes a second. 0 =
+	// no bound.
+	Bandwidth int64
+
+	// Wall reads the wall clock, by which the endpoint notices that the machine
+	// was suspended. nil = time.Now.
+	Wall func() time.Time
 }
 
 // Endpoint is what all uploads to one scheme, host and bucket share: the retry
-// budget, the circuit breaker, the lanes, the connections, and a store's word
-// when to come back. It is safe for concurrent use; the zero value is not
+// budget, the circuit breaker, the lanes, the connections, what was learned of the
+// link, and a store's word when to come back. It is safe for concurrent use; the zero value is not
 // usable, see [NewEndpoint] and [DefaultEndpoints].
 type Endpoint struct {
 	budget  *budget.Budget
 	breaker *breaker.Breaker
 	lanes   *lanes.Gate
 	client  *wire.Client
+	awake   *awake
+	pace    *rate.Limiter // nil: as fast as it goes
+	link    link
 
-	contacted atomic.Bool // the host has answered once
+	contacted  atomic.Bool  // the host has answered once
+	noContinue atomic.Bool  // the host lets those who Expect wait in vain
+	successes  atomic.Int64 // operations that were done
+	troubled   atomic.Int64 // operations under way whose last attempt failed
 
 	mu        sync.Mutex
 	notBefore time.Time // a Retry-After, for everybody
@@ -53,23 +71,34 @@ type Endpoint struct {
 
 // NewEndpoint returns an endpoint that shares nothing with others.
 func NewEndpoint(o EndpointOptions) *Endpoint {
-	if o.Lanes <= 0 {
-		o.Lanes = DefaultLanes
-	}
 	if o.Budget.Retries == 0 {
 		o.Budget.Retries = float64(max(10, o.Lanes))
+	}
+	if o.Lanes <= 0 {
+		o.Lanes = MaxLanes
 	}
 	if o.Client == nil {
 		o.Client = wire.NewClient(wire.Options{})
 	}
+	if o.Wall == nil {
+		o.Wall = time.Now
+	}
 	e := &Endpoint{
 		budget:   budget.New(o.Budget),
-		lanes:    lanes.New(o.Lanes),
+		lanes:    lanes.New(lanes.Options{Start: DefaultLanes, Max: o.Lanes}),
 		client:   o.Client,
 		watchers: map[*run]struct{}{},
 	}
+	e.awake = newAwake(o.Wall, e.woke)
+	if o.Bandwidth > 0 {
+		e.pace = rate.NewLimiter(rate.Limit(o.Bandwidth), paceBurst)
+	}
 	also := o.Breaker.OnChange
 	o.Breaker.OnChange = func(from, to breaker.State) {
+		if to == breaker.Open {
+			// Prepared now, for those who wait may be let go before they are told.
+			e.lanes.SlowStart()
+		}
 		e.tellChange(from, to)
 		if also != nil {
 			also(from, to)
@@ -85,19 +114,35 @@ func (e *Endpoint) Budget() budget.Level { return e.budget.Level() }
 // Breaker is the state of the circuit breaker.
 func (e *Endpoint) Breaker() breaker.State { return e.breaker.State() }
 
+// Lanes is how many parts may be in flight now.
+func (e *Endpoint) Lanes() int { return e.lanes.Limit() }
+
 // CloseIdle closes the connections that no part is using.
 func (e *Endpoint) CloseIdle() { e.client.CloseIdle() }
 
 func (e *Endpoint) watch(r *run) {
+	e.awake.begin()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.watchers[r] = struct{}{}
 }
 
 func (e *Endpoint) unwatch(r *run) {
+	e.awake.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.watchers, r)
+}
+
+// woke makes good for a sleep of the machine: the kept connections are dead, and
+// the time was nobody's trouble.
+func (e *Endpoint) woke() {
+	e.client.CloseIdle()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for r := range e.watchers {
+		r.progress.seen()
+	}
 }
 
 func (e *Endpoint) tellChange(from, to breaker.State) {
@@ -118,11 +163,12 @@ func (e *Endpoint) hold(d time.Duration) {
 	}
 }
 
-// held is how long everybody still has to wait.
+// held is how long everybody still has to wait, by whichever clock has gone
+// further: one stops while the machine sleeps, the other may be set back.
 func (e *Endpoint) held() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return max(time.Until(e.notBefore), 0)
+	return max(min(time.Until(e.notBefore), e.notBefore.Round(0).Sub(e.awake.now())), 0)
 }
 
 // Endpoints is a registry: one [Endpoint] per scheme, host and bucket. The
@@ -152,21 +198,6 @@ func (s *Endpoints) Get(host, bucket string) *Endpoint {
 		s.m[key] = e
 	}
 	return e
-}
-
-// sleep waits for d or for the end of ctx, whose cause it then returns.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // random is the source of jitter unless one is given.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chunkup/chunkup/budget"
 	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
@@ -55,8 +56,11 @@ type Error struct {
 
 	Attempts int           // of this operation
 	Elapsed  time.Duration // since the operation began
-	Stopped  error         // ErrAttempts, ErrElapsed, ErrExpired; nil if trying again was no use
+	Stopped  error         // ErrAttempts, ErrElapsed, ErrExpired, or the end of the caller's context; nil if trying again was no use
 	Err      error         // what failed last
+
+	// Budget is the level of the endpoint's retry budget when the upload gave up.
+	Budget budget.Level
 
 	// Abort is why the upload could not be dropped at the store; nil if it was
 	// dropped or there was none.
@@ -71,7 +75,11 @@ func (e *Error) Error() string {
 	}
 	fmt.Fprintf(&b, " of %s: ", e.Object)
 	if e.Stopped != nil {
-		fmt.Fprintf(&b, "gave up after %s in %v, %v: ", attempts(e.Attempts), e.Elapsed.Round(time.Millisecond), e.Stopped)
+		fmt.Fprintf(&b, "gave up after %s in %v, %v", attempts(e.Attempts), e.Elapsed.Round(time.Millisecond), e.Stopped)
+		if !errors.Is(e.Stopped, ErrAttempts) && !errors.Is(e.Stopped, ErrExpired) { // it may have been waiting for it
+			fmt.Fprintf(&b, " (%.1f of %.0f retries left in the budget)", e.Budget.Requests, e.Budget.CapacityRequests)
+		}
+		b.WriteString(": ")
 	}
 	b.WriteString(e.Err.Error())
 	if e.Abort != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chunkup/chunkup/breaker"
+	"github.com/chunkup/chunkup/budget"
 	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
@@ -15,11 +16,11 @@ type Kind uint8
 // The kinds, with the fields that each fills besides Time and Object.
 const (
 	Planned        Kind = iota + 1 // Plan
-	Attempted                      // Op, Part, Attempt, Status, Code, Class, Phase, Sent, Elapsed, RequestID, Conn, Err
+	Attempted                      // Op, Part, Attempt, Status, Code, Class, Again, Phase, Sent, Elapsed, RequestID, Conn, Err
 	Waited                         // Op, Part, Attempt, Wait, Reason
 	Minted                         // Part, Reason
 	BreakerChanged                 // From, To
-	Progressed                     // Done, Total
+	Progressed                     // Done, Total, Lanes, Budget
 	Warned                         // Err: nothing failed, but it should be known
 )
 
@@ -38,6 +39,7 @@ type Event struct {
 	Status    int
 	Code      string
 	Class     wire.Class
+	Again     bool       // another attempt follows
 	Phase     wire.Phase // whose deadline was missed; 0 if none was
 	Sent      int64      // bytes
 	Elapsed   time.Duration
@@ -53,6 +55,9 @@ type Event struct {
 	From, To breaker.State
 
 	Done, Total int64 // bytes; Done falls when an attempt fails
+
+	Lanes  int          // parts that may be in flight at the endpoint
+	Budget budget.Level // of the endpoint's retries
 }
 
 // progressEvery is how often progress is told.
@@ -63,7 +68,7 @@ const progressEvery = 250 * time.Millisecond
 type teller struct {
 	observe  func(Event)
 	object   Object
-	progress func() (done, total int64)
+	progress func() Event
 
 	mu     sync.Mutex
 	queue  []Event
@@ -72,7 +77,7 @@ type teller struct {
 	done   chan struct{}
 }
 
-func newTeller(observe func(Event), o Object, progress func() (int64, int64)) *teller {
+func newTeller(observe func(Event), o Object, progress func() Event) *teller {
 	if observe == nil {
 		return nil
 	}
@@ -104,8 +109,7 @@ func (t *teller) close() {
 	if t == nil {
 		return
 	}
-	done, total := t.progress()
-	t.tell(Event{Kind: Progressed, Done: done, Total: total})
+	t.tell(t.progress())
 	t.mu.Lock()
 	t.closed = true
 	close(t.wake)
@@ -125,8 +129,7 @@ func (t *teller) run() {
 				return
 			}
 		case <-tick.C:
-			done, total := t.progress()
-			t.tell(Event{Kind: Progressed, Done: done, Total: total})
+			t.tell(t.progress())
 			t.flush()
 		}
 	}

@@ -86,7 +86,7 @@ func (r *run) renew(ctx context.Context, c *call) error {
 		r.renewed = time.Now()
 	}
 	r.mu.Unlock()
-	if fresh && c.lane {
+	if fresh && c.data {
 		return nil
 	}
 	return r.provider.Renew(ctx)

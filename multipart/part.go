@@ -18,7 +18,7 @@ import (
 // because those that wait for a retry hold none.
 func (r *run) sendAll(ctx context.Context) error {
 	g, parts := errgroup.WithContext(ctx)
-	g.SetLimit(2 * r.endpoint.lanes.Limit())
+	g.SetLimit(2 * r.endpoint.lanes.Max())
 	for p := range r.plan.Parts() {
 		if canceled(parts) {
 			break
@@ -70,24 +70,42 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt
 	if err != nil {
 		return result{err: err, local: true}
 	}
-	a := attempt{progress: r.progress}
-	answer, err := r.endpoint.client.Do(ctx, wire.Request{
-		Method: request.Method, URL: request.URL, Header: request.Header,
-		Body: p.Reader(r.source), Size: p.Size,
-		InFlight: r.inFlight(), Expect: c.expect, Progress: a.moved,
-	})
-	res := result{answer: answer, err: err, local: isLocal(err)}
-	if err == nil {
+	res, arrived := r.send(ctx, c, request, p)
+	if res.err == nil {
 		res = r.receive(res, p, receipt)
 	}
 	if res.local {
 		res.err = r.sourceError(res.err)
 	}
-	res.expired = hasExpired(request, answer)
-	if res.err != nil {
-		a.failed()
-	}
+	res.expired = hasExpired(request, res.answer)
+	arrived(res.err == nil)
 	return res
+}
+
+// send puts the bytes of p on the wire, and returns what to call when it is known
+// whether they have arrived.
+func (r *run) send(ctx context.Context, c *call, request presign.Request, p chunker.Part) (result, func(bool)) {
+	e := r.endpoint
+	a := attempt{progress: r.progress}
+	way := &passage{link: &e.link, limits: e.client.Limits(), size: p.Size, stretch: c.stretch, inFlight: r.inFlight}
+	answer, err := e.client.Do(ctx, wire.Request{
+		Method: request.Method, URL: request.URL, Header: request.Header,
+		Body: e.paced(ctx, p.Reader(r.source)), Size: p.Size,
+		Send: way.deadline, Stall: e.link.stall(e.client.Limits().Stall),
+		Fresh: c.fresh, Expect: c.expect,
+		Progress: func(n int) {
+			a.moved(n)
+			way.moved(n)
+			e.lanes.Moved(n)
+		},
+	})
+	return result{answer: answer, err: err, local: isLocal(err)}, func(yes bool) {
+		if yes {
+			way.arrived()
+		} else {
+			a.failed()
+		}
+	}
 }
 
 // receive checks what a successful answer carries.

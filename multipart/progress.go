@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// socketBuffer is what a connection may swallow without the other side having
-// seen it: 4 MiB on Linux (tcp_wmem). An attempt that sent less proves nothing.
-const socketBuffer = 4 << 20
-
 // progress counts an upload's bytes and remembers when one was last
 // acknowledged. It is safe for concurrent use.
 type progress struct {
@@ -30,10 +26,10 @@ func (p *progress) lastSeen() time.Time { return p.began.Add(time.Duration(p.las
 // level is for observers.
 func (p *progress) level() (done, total int64) { return p.done.Load(), p.total }
 
-// drained is how long after its first byte an attempt's next ones prove that the
-// other side takes them: an empty socket buffer fills in no time, and then only
-// as fast as it is drained.
-const drained = 2 * time.Second
+// sustained is for how long an attempt must have been sending for its bytes to
+// be progress before the store has said so: sockets swallow some, and a store may
+// take a part only to refuse it.
+const sustained = 15 * time.Second
 
 // attempt counts the bytes of one attempt as they go, and takes them back if
 // it fails.
@@ -49,7 +45,7 @@ func (a *attempt) moved(n int) {
 	}
 	a.sent += int64(n)
 	a.progress.done.Add(int64(n))
-	if a.sent > socketBuffer || time.Since(a.first) > drained {
+	if time.Since(a.first) > sustained {
 		a.progress.seen()
 	}
 }

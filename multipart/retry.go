@@ -32,24 +32,29 @@ func (a *ambiguity) Unwrap() error { return a.err }
 // send → settle. Sleep before the token, token before the lane; the other
 // orders starve.
 func (r *run) do(ctx context.Context, c *call, attempt func(context.Context) result) error {
+	defer c.over()
 	for {
 		permit, err := r.admit(ctx, c)
 		if err != nil {
 			return r.stopped(ctx, c, err)
 		}
 		class, res := r.once(ctx, c, permit, attempt)
-		if class == wire.Done {
+		ended := canceled(ctx)
+		var again bool
+		var stopped error
+		if class != wire.Done && !ended {
+			c.fails(res.err)
+			again, stopped = r.again(c, class, res, permit.Probe())
+		}
+		r.tellAttempt(c, class, res, again)
+		switch {
+		case class == wire.Done:
 			return nil
-		}
-		c.last = res.err
-		if canceled(ctx) {
+		case ended:
 			return r.ended(ctx, c)
-		}
-		again, stopped := r.again(c, class, res, permit.Probe())
-		if class == wire.Ambiguous {
+		case class == wire.Ambiguous:
 			return &ambiguity{stopped: stopped, err: res.err}
-		}
-		if !again {
+		case !again:
 			return r.fail(c, res.err, stopped)
 		}
 	}
@@ -61,15 +66,14 @@ func (r *run) once(ctx context.Context, c *call, permit *breaker.Permit, attempt
 	settled := false
 	defer func() {
 		if !settled {
-			r.release(c, permit, c.lane)
+			r.release(c, permit)
 		}
 	}()
 	c.attempts++
 	start := time.Now()
-	if c.last == nil {
-		c.since = start
-	}
-	res := attempt(ctx)
+	awake, done := r.endpoint.awake.attempt(ctx)
+	defer done()
+	res := attempt(awake)
 	if res.answer.Elapsed == 0 {
 		res.answer.Elapsed = time.Since(start)
 	}
@@ -77,40 +81,44 @@ func (r *run) once(ctx context.Context, c *call, permit *breaker.Permit, attempt
 	return r.settle(ctx, c, permit, res), res
 }
 
-// settle tells budget, breaker, lanes and observers how an attempt ended.
+// settle tells budget, breaker and lanes how an attempt ended.
 func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res result) wire.Class {
-	if c.lane {
-		r.endpoint.lanes.Release()
-	}
 	r.count(c, res)
 	var class wire.Class
 	switch {
 	case canceled(ctx) && res.err != nil:
 		res.local = true // our own doing: no evidence of anything
-	case res.local:
+	case res.local && !res.suspended():
 		class = wire.Fatal
 	default:
 		class = r.classify(c, res)
 	}
 	counts := evidenceOf(class, res)
+	c.leave(counts.lanes)
 	c.pay.Settle(counts.budget, res.answer.Sent)
 	permit.Report(counts.breaker)
 	if _, refused := errors.AsType[*wire.StoreError](res.err); res.err == nil || refused || res.answer.Status != 0 {
 		r.endpoint.contacted.Store(true)
 	}
+	if res.answer.NoContinue {
+		r.endpoint.noContinue.Store(true)
+	}
 	if class == wire.Done {
 		r.progress.seen()
 		if !c.inner {
-			r.successes.Add(1)
+			r.endpoint.successes.Add(1)
 		}
 	}
-	r.tellAttempt(c, class, res)
 	return class
 }
 
 // again decides whether there is another attempt and after which wait.
 func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bool, stopped error) {
-	c.expect, c.expired = hidesRefusal(res), class == wire.Remint
+	if res.suspended() {
+		return true, nil
+	}
+	c.expect = hidesRefusal(res) && !r.endpoint.noContinue.Load()
+	c.expired, c.fresh = class == wire.Remint, res.answer.Status == 0
 	asked := r.heed(res)
 	if _, ok := errors.AsType[*mintError](res.err); ok {
 		return r.againMint(c)
@@ -120,12 +128,12 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 		if c.remints++; c.remints > maxRemints {
 			return false, ErrExpired
 		}
-		if !c.lane {
+		if !c.data {
 			c.wait, c.reason = c.waits.next(), "backoff"
 		}
 		return true, nil
 	case wire.Reread:
-		if c.rereads++; c.rereads > maxRereads || !c.lane {
+		if c.rereads++; c.rereads > maxRereads || !c.data {
 			return false, nil
 		}
 	case wire.Retry, wire.Throttle, wire.Ambiguous:
@@ -133,8 +141,8 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 		return false, nil
 	}
 	c.remints, c.mintless = 0, 0
-	if !probe && !r.isAway(c, res.err) {
-		if stopped := r.countFailure(c); stopped != nil {
+	if !r.isAway(c, res.err) {
+		if stopped := r.countFailure(c, class, res, probe); stopped != nil {
 			return false, stopped
 		}
 	}
@@ -157,13 +165,22 @@ func (r *run) againMint(c *call) (again bool, stopped error) {
 }
 
 // countFailure applies the bound on attempts: so many in a row with nothing
-// else of the upload succeeding in between, four times that whatever happens.
-func (r *run) countFailure(c *call) error {
-	if now := r.successes.Load(); now > c.successes {
+// else succeeding in between, four times that whatever happens. The row is there
+// to end what can never work, so it does not count a store that asks for less, a
+// link that is slow, the probes of an open breaker, and trouble that others have
+// as well: that is the endpoint's, and the breaker's business. An upload that has
+// not begun has nothing to lose.
+func (r *run) countFailure(c *call, class wire.Class, res result, probe bool) error {
+	if now := r.endpoint.successes.Load(); now > c.successes {
 		c.successes, c.failures = now, 0
 		c.waits.reset()
 	}
-	c.failures++
+	switch {
+	case res.slow():
+		c.stretch = min(2*c.stretch, longestStretch)
+	case class != wire.Throttle && !probe && (c.first || c.isAlone()):
+		c.failures++
+	}
 	c.counted++
 	if c.failures >= r.options.MaxAttempts || c.counted/4 >= r.options.MaxAttempts {
 		return ErrAttempts

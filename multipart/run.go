@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/chunkup/chunkup/budget"
@@ -29,10 +28,9 @@ type run struct {
 	token  string
 	began  time.Time
 
-	share     *budget.Share
-	progress  *progress
-	teller    *teller
-	successes atomic.Int64 // operations that were done
+	share    *budget.Share
+	progress *progress
+	teller   *teller
 
 	upload Upload    // set by create, before there are parts
 	parts  []Receipt // by part number - 1; each written by its own part
@@ -54,7 +52,7 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan) *run 
 	}
 	r.header = o.headers(r.traits.MetaPrefix, r.token)
 	r.share = r.endpoint.budget.Join(plan.PartSize)
-	r.teller = newTeller(u.options.OnEvent, o, r.progress.level)
+	r.teller = newTeller(u.options.OnEvent, o, r.figures)
 	r.endpoint.watch(r)
 	r.teller.tell(Event{Kind: Planned, Plan: plan})
 	return r
@@ -87,7 +85,7 @@ func (r *run) count(c *call, res result) {
 		return // nothing was sent
 	}
 	r.stats.Requests++
-	if !c.lane {
+	if !c.data {
 		return
 	}
 	r.stats.Attempts++
@@ -97,14 +95,20 @@ func (r *run) count(c *call, res result) {
 	}
 }
 
+// figures are those of this moment.
+func (r *run) figures() Event {
+	done, total := r.progress.level()
+	return Event{Kind: Progressed, Done: done, Total: total, Lanes: r.endpoint.Lanes(), Budget: r.endpoint.Budget()}
+}
+
 // tell tells an event about an operation.
 func (r *run) tell(c *call, e Event) {
 	e.Op, e.Part, e.Attempt = c.op, c.part, c.attempts
 	r.teller.tell(e)
 }
 
-func (r *run) tellAttempt(c *call, class wire.Class, res result) {
-	e := Event{Kind: Attempted, Class: class, Status: res.answer.Status, Sent: res.answer.Sent,
+func (r *run) tellAttempt(c *call, class wire.Class, res result, again bool) {
+	e := Event{Kind: Attempted, Class: class, Again: again, Status: res.answer.Status, Sent: res.answer.Sent,
 		Elapsed: res.answer.Elapsed, Conn: res.answer.Conn, Err: res.err}
 	if e.Status != 0 {
 		e.RequestID = res.answer.Header.Get("X-Amz-Request-Id")
@@ -133,12 +137,16 @@ func (r *run) stopped(ctx context.Context, c *call, err error) error {
 }
 
 // ended makes the error of an operation whose context is over: the failure of
-// another part of the upload if that ended it, else the caller's cause.
+// another part of the upload if that ended it, else its own last failure and the
+// caller's cause.
 func (r *run) ended(ctx context.Context, c *call) error {
 	cause := context.Cause(ctx)
 	sibling, ok := errors.AsType[*Error](cause)
 	if ok && sibling.UploadID == r.upload.ID && sibling.Object == r.object.String() && r.upload.ID != "" {
 		return sibling
+	}
+	if c.last != nil {
+		return r.fail(c, c.last, cause)
 	}
 	return r.fail(c, cause, nil)
 }
@@ -146,5 +154,5 @@ func (r *run) ended(ctx context.Context, c *call) error {
 // fail makes the error of an operation that has ended.
 func (r *run) fail(c *call, err, stopped error) error {
 	return &Error{Op: c.op, Object: r.object.String(), UploadID: r.upload.ID, Part: c.part,
-		Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err}
+		Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err, Budget: r.endpoint.Budget()}
 }

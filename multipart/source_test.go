@@ -66,7 +66,7 @@ func TestFileChanges(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, nil)
+				l := newLab(t, func(_ *lab, e *multipart.EndpointOptions) { e.Lanes = 8 })
 				_, err := l.uploadFile(t, body, tc.change)
 				if tc.changed {
 					var c *chunker.ChangedError

@@ -133,12 +133,12 @@ func (l *lab) slowly(t *testing.T, perSecond int) {
 func TestDoubtIsNotOnesOwnTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, nil)
-		l.options.PartSize = 16 << 20
+		l.options.PartSize, l.options.MaxElapsed = 3<<20, 30*time.Second
 		l.slowly(t, 70_000)
 		l.Script(storetest.Fault{Op: wire.PutPart, Part: 1, Reset: true})
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := l.upload(t.Context(), make([]byte, 8*16<<20)); err != nil {
+			if _, err := l.upload(t.Context(), make([]byte, 8*3<<20)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -240,7 +240,7 @@ func TestLastRetryAfterHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, nil)
 		l.options.MaxAttempts = 1
-		l.Script(storetest.Fault{Op: wire.PutPart, Part: 1, Status: 503, RetryAfter: "60"})
+		l.Script(storetest.Fault{Op: wire.PutPart, Part: 1, Status: 500, RetryAfter: "60"})
 		start := time.Now()
 		if _, err := l.upload(t.Context(), randomBytes(64*kib)); err == nil {
 			t.Error("no error")

@@ -3,39 +3,55 @@ package multipart
 import (
 	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/budget"
+	"github.com/chunkup/chunkup/multipart/lanes"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// evidence is what an attempt's end says to the budget and to the breaker.
+// evidence is what an attempt's end says to the budget, the breaker and the
+// lanes.
 type evidence struct {
 	budget  budget.Verdict
 	breaker breaker.Outcome
+	lanes   lanes.Outcome
 }
 
 // evidenceOf is the one table of who counts what:
 //
-//	outcome                              budget   breaker
-//	done                                 success  success
-//	retry, throttle, ambiguous           failure  failure
-//	deadline missed while bytes moved    failure  ignored   a slow link is not a dead store
-//	store says that the client is slow   failure  ignored   400 RequestTimeout
-//	other bytes arrived than were sent   failure  ignored   the path or the memory, not the store
-//	new URL, redirect, restart, fatal    void     ignored
-//	cancel, source or mint failed        void     ignored
+//	outcome                              budget   breaker  lanes
+//	done                                 success  success  success
+//	throttle                             failure  failure  overload
+//	no answer after the last byte        failure  failure  overload  busy, or gone: less is right in both cases
+//	deadline missed while bytes moved    failure  ignored  overload  a slow link is not a dead store
+//	every other retry, ambiguous         failure  failure  ignored   fewer lanes mend no broken path
+//	store says that the client is slow   failure  ignored  ignored   400 RequestTimeout
+//	other bytes arrived than were sent   failure  ignored  ignored   the path or the memory, not the store
+//	new URL because the last had expired void     ignored  overload  it was made too long before it was used
+//	redirect, restart, fatal             void     ignored  ignored
+//	cancel, source or mint failed        void     ignored  ignored
+//	the machine was suspended            void     ignored  ignored
 func evidenceOf(class wire.Class, res result) evidence {
-	if res.local {
-		return evidence{budget.Void, breaker.Ignored}
+	if res.local || res.suspended() {
+		return evidence{budget.Void, breaker.Ignored, lanes.Ignored}
 	}
 	switch class {
 	case wire.Done:
-		return evidence{budget.Success, breaker.Success}
-	case wire.Retry, wire.Throttle, wire.Ambiguous:
-		if res.slow() {
-			return evidence{budget.Failure, breaker.Ignored}
+		return evidence{budget.Success, breaker.Success, lanes.Success}
+	case wire.Throttle:
+		return evidence{budget.Failure, breaker.Failure, lanes.Overload}
+	case wire.Retry, wire.Ambiguous:
+		switch phase := res.missed(); {
+		case phase == wire.PhaseAnswer:
+			return evidence{budget.Failure, breaker.Failure, lanes.Overload}
+		case res.slow():
+			return evidence{budget.Failure, breaker.Ignored, lanes.Overload}
+		case res.idled():
+			return evidence{budget.Failure, breaker.Ignored, lanes.Ignored}
 		}
-		return evidence{budget.Failure, breaker.Failure}
+		return evidence{budget.Failure, breaker.Failure, lanes.Ignored}
 	case wire.Reread:
-		return evidence{budget.Failure, breaker.Ignored}
+		return evidence{budget.Failure, breaker.Ignored, lanes.Ignored}
+	case wire.Remint:
+		return evidence{budget.Void, breaker.Ignored, lanes.Overload}
 	}
-	return evidence{budget.Void, breaker.Ignored}
+	return evidence{budget.Void, breaker.Ignored, lanes.Ignored}
 }

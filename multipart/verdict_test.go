@@ -9,36 +9,42 @@ import (
 
 	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/budget"
+	"github.com/chunkup/chunkup/multipart/lanes"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
 func TestWhoCountsWhat(t *testing.T) {
-	slow := result{err: &wire.DeadlineError{Phase: wire.PhaseSend, Sent: 1}}
-	stuck := result{err: &wire.DeadlineError{Phase: wire.PhaseSend}}
-	stalled := result{err: &wire.DeadlineError{Phase: wire.PhaseStall, Sent: 1}}
+	deadline := func(p wire.Phase, sent int64) result {
+		return result{err: &wire.DeadlineError{Phase: p, Sent: sent}}
+	}
 	idle := result{err: &wire.StoreError{Status: 400, Code: "RequestTimeout"}}
 	locked := result{err: &wire.StoreError{Status: 503, Code: "RequestTimeout"}}
+	nothing := evidence{budget.Void, breaker.Ignored, lanes.Ignored}
 	for name, tc := range map[string]struct {
 		class wire.Class
 		res   result
 		want  evidence
 	}{
-		"done":                 {wire.Done, result{}, evidence{budget.Success, breaker.Success}},
-		"retry":                {wire.Retry, result{err: io.EOF}, evidence{budget.Failure, breaker.Failure}},
-		"throttle":             {wire.Throttle, result{}, evidence{budget.Failure, breaker.Failure}},
-		"ambiguous":            {wire.Ambiguous, result{}, evidence{budget.Failure, breaker.Failure}},
-		"slow":                 {wire.Retry, slow, evidence{budget.Failure, breaker.Ignored}},
-		"not a byte":           {wire.Retry, stuck, evidence{budget.Failure, breaker.Failure}},
-		"stalled":              {wire.Retry, stalled, evidence{budget.Failure, breaker.Failure}},
-		"client is too slow":   {wire.Retry, idle, evidence{budget.Failure, breaker.Ignored}},
-		"MinIO's lock timeout": {wire.Throttle, locked, evidence{budget.Failure, breaker.Failure}},
-		"other bytes":          {wire.Reread, result{}, evidence{budget.Failure, breaker.Ignored}},
-		"new URL":              {wire.Remint, result{}, evidence{}},
-		"redirect":             {wire.Redirect, result{}, evidence{}},
-		"restart":              {wire.Restart, result{}, evidence{}},
-		"fatal":                {wire.Fatal, result{}, evidence{}},
-		"unknown":              {wire.Unknown, result{}, evidence{}},
-		"local":                {wire.Retry, result{local: true}, evidence{}},
+		"done":                 {wire.Done, result{}, evidence{budget.Success, breaker.Success, lanes.Success}},
+		"retry":                {wire.Retry, result{err: io.EOF}, evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
+		"throttle":             {wire.Throttle, result{}, evidence{budget.Failure, breaker.Failure, lanes.Overload}},
+		"ambiguous":            {wire.Ambiguous, result{}, evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
+		"slow":                 {wire.Retry, deadline(wire.PhaseSend, 1), evidence{budget.Failure, breaker.Ignored, lanes.Overload}},
+		"not a byte":           {wire.Retry, deadline(wire.PhaseSend, 0), evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
+		"stalled":              {wire.Retry, deadline(wire.PhaseStall, 1), evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
+		"no connection":        {wire.Retry, deadline(wire.PhaseConnect, 0), evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
+		"no answer":            {wire.Retry, deadline(wire.PhaseAnswer, 9), evidence{budget.Failure, breaker.Failure, lanes.Overload}},
+		"no answer, complete":  {wire.Ambiguous, deadline(wire.PhaseAnswer, 9), evidence{budget.Failure, breaker.Failure, lanes.Overload}},
+		"client is too slow":   {wire.Retry, idle, evidence{budget.Failure, breaker.Ignored, lanes.Ignored}},
+		"MinIO's lock timeout": {wire.Throttle, locked, evidence{budget.Failure, breaker.Failure, lanes.Overload}},
+		"other bytes":          {wire.Reread, result{}, evidence{budget.Failure, breaker.Ignored, lanes.Ignored}},
+		"new URL":              {wire.Remint, result{}, evidence{budget.Void, breaker.Ignored, lanes.Overload}},
+		"redirect":             {wire.Redirect, result{}, nothing},
+		"restart":              {wire.Restart, result{}, nothing},
+		"fatal":                {wire.Fatal, result{}, nothing},
+		"unknown":              {wire.Unknown, result{}, nothing},
+		"local":                {wire.Retry, result{local: true}, nothing},
+		"suspended":            {wire.Retry, result{err: errSuspended}, nothing},
 	} {
 		if got := evidenceOf(tc.class, tc.res); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)

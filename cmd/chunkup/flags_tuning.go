@@ -19,6 +19,7 @@ type tuningFlags struct {
 	threshold   int64
 	concurrency int
 	workers     int
+	bandwidth   int64
 
 	connect, overhead, stall, answer time.Duration
 	minRate                          int64
@@ -41,8 +42,9 @@ const defaultWorkers = 4
 func (t *tuningFlags) parts(set *pflag.FlagSet) {
 	define(set, &t.partSize, label{"part-size", "", "auto", "SIZE", "size of the parts; auto is 16MiB, growing so that a file fits in the store's number of parts"}, parsePartSize)
 	define(set, &t.threshold, label{"multipart-threshold", "", "16MiB", "SIZE", "smaller files go up in one PUT; 0 sends all but empty ones in parts"}, parseThreshold)
-	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; 0 lets chunkup choose (%d)", multipart.DefaultLanes)}, atLeast(0))
+	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; how many there are below it is found out, from %d on; 0 is %d", multipart.DefaultLanes, multipart.MaxLanes)}, atLeast(0))
 	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files open at once; 0 lets chunkup choose (%d)", defaultWorkers)}, atLeast(0))
+	define(set, &t.bandwidth, label{"bwlimit", "", "none", "RATE", "how much the whole command sends in a second"}, parseBandwidth)
 }
 
 func (t *tuningFlags) deadlines(set *pflag.FlagSet) {
@@ -61,7 +63,7 @@ func (t *tuningFlags) retries(set *pflag.FlagSet) {
 	define(set, &t.backoff.Cap, label{"backoff-cap", "", "15s", "DURATION", "the longest wait"}, longerThanZero)
 	define(set, &t.backoff.Jitter, label{"jitter", "", "full", "KIND", "how a wait is drawn below its ceiling: none, full or equal"}, parseJitter)
 	define(set, &t.retryAfterCap, label{"retry-after-cap", "", "60s", "DURATION", "a longer Retry-After is cut to this"}, longerThanZero)
-	define(set, &t.retryBudget, label{"retry-budget", "", "auto", "N", "capacity of the budget in retries; auto is max(10, parts in flight)"}, parseBudget)
+	define(set, &t.retryBudget, label{"retry-budget", "", "auto", "N", "capacity of the budget in retries; auto is max(10, --concurrency)"}, parseBudget)
 	define(set, &t.retryRatio, label{"retry-ratio", "", "0.1", "N", "what a success earns, in retries"}, zeroOrMore)
 	define(set, &t.retryFloor, label{"retry-floor", "", "0.5", "N", "what a second earns, in retries"}, zeroOrMore)
 	define(set, &t.breakerFailures, label{"breaker-failures", "", "5", "N", "operations that fail in a row before all wait for one probe"}, atLeast(1))
@@ -77,7 +79,7 @@ func (t *tuningFlags) limits() wire.Limits {
 // endpoint is what all files share.
 func (t *tuningFlags) endpoint() multipart.EndpointOptions {
 	return multipart.EndpointOptions{
-		Lanes:  t.concurrency,
+		Lanes: t.concurrency, Bandwidth: t.bandwidth,
 		Budget: budget.Options{Retries: t.retryBudget, Ratio: noneIfZero(t.retryRatio), Floor: noneIfZero(t.retryFloor)},
 		Breaker: breaker.Options{Failures: t.breakerFailures,
 			Cooldown: t.breakerCooldown, MaxCooldown: t.breakerMaxCooldown},
@@ -124,6 +126,13 @@ func parsePartSize(text string) (int64, error) {
 		_, err = chunker.NewPlan(0, n, chunker.Limits{})
 	}
 	return n, err
+}
+
+func parseBandwidth(text string) (int64, error) {
+	if text == "none" {
+		return 0, nil
+	}
+	return parseRate(text)
 }
 
 func parseThreshold(text string) (int64, error) {

@@ -57,6 +57,7 @@ type attemptLine struct {
 	Status    int    `json:"status"`
 	Code      string `json:"code"`
 	Class     string `json:"class"`
+	Again     bool   `json:"again"`
 	Phase     string `json:"phase"`
 	Sent      int64  `json:"sent"`
 	ElapsedMS int64  `json:"elapsed_ms"`
@@ -96,6 +97,9 @@ type progressLine struct {
 	Total int64  `json:"total"`
 	Rate  int64  `json:"rate"`
 	ETAMS *int64 `json:"eta_ms,omitempty"`
+
+	Lanes  int     `json:"lanes"`
+	Budget float64 `json:"budget"`
 }
 
 type warningLine struct {
@@ -176,7 +180,7 @@ func (p *jsonPrinter) event(j job, e multipart.Event) {
 func newAttemptLine(j job, e multipart.Event) attemptLine {
 	a := attemptLine{
 		line: head("attempt", e.Time), Dest: j.dest, Op: e.Op.String(), Part: e.Part, Attempt: e.Attempt,
-		Status: e.Status, Code: e.Code, Class: e.Class.String(), Sent: e.Sent, ElapsedMS: e.Elapsed.Milliseconds(),
+		Status: e.Status, Code: e.Code, Class: e.Class.String(), Again: e.Again, Sent: e.Sent, ElapsedMS: e.Elapsed.Milliseconds(),
 		RequestID: e.RequestID, Conn: e.Conn, Error: textOf(e.Err),
 	}
 	if e.Phase != 0 {
@@ -189,7 +193,8 @@ func (p *jsonPrinter) progress(j job, e multipart.Event) progressLine {
 	m := p.meters[j.dest] // every upload is planned first
 	m.add(e.Time, e.Done)
 	v := m.view(e.Time)
-	l := progressLine{line: head("progress", e.Time), Dest: j.dest, Done: v.done, Total: v.total, Rate: int64(math.Round(v.rate))}
+	l := progressLine{line: head("progress", e.Time), Dest: j.dest, Done: v.done, Total: v.total, Rate: int64(math.Round(v.rate)),
+		Lanes: e.Lanes, Budget: e.Budget.Requests}
 	if v.moving {
 		ms := v.eta.Milliseconds()
 		l.ETAMS = &ms

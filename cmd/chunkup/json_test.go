@@ -34,7 +34,7 @@ func contract(t *testing.T) map[string][]string {
 }
 
 // added are the fields and the types that the contract does not have.
-var added = map[string][]string{"attempt": {"op"}, "wait": {"op"}, "warning": {"dest", "error"}}
+var added = map[string][]string{"attempt": {"op", "again"}, "progress": {"lanes", "budget"}, "wait": {"op"}, "warning": {"dest", "error"}}
 
 func jsonLines(t *testing.T, stdout string) []map[string]any {
 	t.Helper()
@@ -113,15 +113,15 @@ func TestJSONValues(t *testing.T) {
 	find(map[string]any{"type": "plan", "dest": "s3://bucket/key", "size": 7., "parts": 1., "part_size": 16777216.})
 	find(map[string]any{"type": "attempt", "op": "create upload", "part": 0., "class": "done", "error": ""})
 	failed := find(map[string]any{"type": "attempt", "part": 1., "attempt": 1., "status": 500., "code": "InternalError", "class": "retry",
-		"phase": "", "request_id": "REQ1"})
+		"phase": "", "request_id": "REQ1", "again": true})
 	if conn, _ := failed["conn"].(string); !strings.HasPrefix(conn, "127.0.0.1:") || failed["error"] == "" {
 		t.Errorf("the failed attempt is %v", failed)
 	}
-	find(map[string]any{"type": "attempt", "part": 1., "attempt": 2., "status": 200., "class": "done", "sent": 7.})
+	find(map[string]any{"type": "attempt", "part": 1., "attempt": 2., "status": 200., "class": "done", "sent": 7., "again": false})
 	find(map[string]any{"type": "wait", "part": 1., "attempt": 1., "wait_ms": 20., "reason": "backoff"})
 	find(map[string]any{"type": "mint", "part": 1., "reason": "first"})
 	find(map[string]any{"type": "breaker", "endpoint": f.URL, "from": "closed", "to": "open"})
-	find(map[string]any{"type": "progress", "done": 7., "total": 7.})
+	find(map[string]any{"type": "progress", "done": 7., "total": 7., "lanes": 8., "budget": 10.})
 	result := find(map[string]any{"type": "result", "dest": "s3://bucket/key", "ok": true, "exit": 0., "etag": `"whole-1"`, "version_id": "",
 		"size": 7., "parts": 1., "resumed_parts": 0., "attempts": 2., "retries": 1., "error": ""})
 	if sum, _ := result["checksum"].(string); !strings.HasPrefix(sum, "crc64nvme:") {

@@ -26,6 +26,9 @@ func (m *Mem) control(ctx context.Context, op wire.Operation, effect func() erro
 	if f == nil {
 		return effect()
 	}
+	if f.Apply && f.Stall {
+		effect()
+	}
 	if err := wait(ctx, f); err != nil {
 		return err
 	}

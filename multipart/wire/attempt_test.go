@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/chunkup/chunkup/multipart/storetest"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
@@ -45,50 +44,6 @@ func TestSendDeadline(t *testing.T) {
 	if d := (wire.Limits{MinRate: 1}).Send(1<<62, 64); d <= 0 {
 		t.Errorf("overflow: %v", d)
 	}
-}
-
-// server plays a server, byte by byte: script is called with each connection.
-func server(t *testing.T, limits wire.Limits, script func(net.Conn)) *wire.Client {
-	l := storetest.Listen()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				script(c)
-			}()
-		}
-	}()
-	client := wire.NewClient(wire.Options{Dial: l.Dial, Limits: limits})
-	t.Cleanup(func() {
-		l.Close()
-		client.CloseIdle()
-		time.Sleep(2 * time.Hour) // frozen scripts come to their end
-	})
-	return client
-}
-
-// readRequest reads a whole request with its body.
-func readRequest(c net.Conn) *http.Request {
-	req, err := http.ReadRequest(bufio.NewReader(c))
-	if err != nil {
-		return nil
-	}
-	io.Copy(io.Discard, req.Body)
-	return req
-}
-
-// hold waits until the client has closed the connection.
-func hold(c net.Conn) { io.Copy(io.Discard, c) }
-
-// freeze takes nothing more and keeps the connection open for an hour.
-func freeze(net.Conn) { time.Sleep(time.Hour) }
-
-func put(size int) wire.Request {
-	return wire.Request{Method: "PUT", URL: "http://store/b/k", Size: int64(size), Body: bytes.NewReader(make([]byte, size))}
 }
 
 func TestDo(t *testing.T) {
@@ -194,18 +149,11 @@ func TestConnectDeadline(t *testing.T) {
 	})
 }
 
-// A steady link that is slower than the stall bound's patience, but never
-// silent, is neither stalled nor too slow while its deadline has not passed.
+// A steady link that is never silent is neither stalled nor too slow while its
+// deadline has not passed.
 func TestSlowButSteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := server(t, wire.Limits{}, func(c net.Conn) {
-			slow := &slowReader{c}
-			req, err := http.ReadRequest(bufio.NewReader(slow))
-			if err == nil {
-				io.Copy(io.Discard, req.Body)
-				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			}
-		})
+		client := server(t, wire.Limits{}, slowServer(160_000))
 		answer, err := client.Do(t.Context(), put(2_000_000))
 		if err != nil || answer.Elapsed < 10*time.Second {
 			t.Fatalf("%v after %v", err, answer.Elapsed)
@@ -213,11 +161,15 @@ func TestSlowButSteady(t *testing.T) {
 	})
 }
 
-type slowReader struct{ io.Reader }
-
-func (s *slowReader) Read(p []byte) (int, error) {
-	time.Sleep(100 * time.Millisecond)
-	return s.Reader.Read(p[:min(len(p), 16_000)])
+// slowServer reads rate bytes a second.
+func slowServer(rate int) func(net.Conn) {
+	return func(c net.Conn) {
+		req, err := http.ReadRequest(bufio.NewReaderSize(trickle{c, rate}, 1))
+		if err == nil {
+			io.Copy(io.Discard, req.Body)
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	}
 }
 
 func TestCancelIsNotADeadline(t *testing.T) {
@@ -261,10 +213,6 @@ func TestEarlyAnswer(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestUnreadableBody(t *testing.T) {
 	broken := errors.New("disk on fire")

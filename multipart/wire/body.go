@@ -11,8 +11,8 @@ import (
 var errBodyEnded = errors.New("wire: the attempt is over")
 
 // body reads the source for the transport. The transport asks for more once
-// the connection has accepted what it had, so a read is the sign of life that
-// the stall clock waits for; the last read is not proof that its bytes left.
+// the connection has accepted what it had; the last read is not proof that its
+// bytes left.
 type body struct {
 	watch    *watch
 	progress func(int)
@@ -33,13 +33,12 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.ended:
 		return 0, errBodyEnded
 	}
-	n, err := b.source.Read(p[:min(int64(len(p)), b.left)])
+	most := b.watch.reads()
+	n, err := b.source.Read(p[:min(int64(len(p)), b.left, most)])
+	b.watch.took(n)
 	b.left -= int64(n)
-	if n > 0 {
-		b.watch.moved(n)
-		if b.progress != nil {
-			b.progress(n)
-		}
+	if n > 0 && b.progress != nil {
+		b.progress(n)
 	}
 	if err == io.EOF && b.left > 0 {
 		err = io.ErrUnexpectedEOF

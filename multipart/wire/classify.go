@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
-	"regexp"
+	"net/http"
 )
 
 // Operation is what a request asks of the store; some answers mean different
@@ -77,30 +77,52 @@ type Outcome struct {
 	Expired   bool // by the store's clock the request had expired when it arrived
 	Ambiguous bool // an earlier try of this operation may have worked
 	Contacted bool // the host has answered before
+
+	// Renewed says that the request was made anew, with credentials asked for
+	// again, because the one before it got Remint, and that nothing else came
+	// between. What one renewal does not mend is Fatal then. Who never sets it
+	// has to bound Remint itself.
+	Renewed bool
 }
 
-// Classify decides what an outcome means. It is pure: status first, code
-// second, message last. The rows are those of AWS's and the other stores'
-// error lists; codes that a store answers with an unusual status have their
-// own row.
+// Classify decides what an outcome means. It is pure, and it has a class for
+// every outcome: the store's code where the table of codes has a row for it,
+// else the status, and the message only where a row asks for it.
 func Classify(o Outcome) Class {
-	class := Fatal
-	switch {
-	case o.Status == 0:
+	class := classifyAnswer(o)
+	if o.Status == 0 {
 		class = classifyTransport(o)
-	case isExpiry(o):
-		class = Remint
-	default:
-		class = classifyCode(o)
-		if class == Unknown {
-			class = classifyStatus(o)
-		}
 	}
 	if o.Op == Complete && (class == Retry || class == Throttle) && (o.Status == 0 || o.Status/100 == 2 || o.Status >= 500) {
 		// Complete is not idempotent on every store: it may have been applied.
 		return Ambiguous
 	}
 	return class
+}
+
+func classifyAnswer(o Outcome) Class {
+	r, known := find(codes, o)
+	if isOver(o, known) {
+		return Remint
+	}
+	if !known {
+		r, _ = find(statuses, o)
+	}
+	switch {
+	case r.class == Unknown, r.once && o.Renewed:
+		return Fatal
+	case r.class == Done && (o.Code != "" || o.Bare || o.Err != nil):
+		return Retry // an error inside a success, or a success without its proof
+	}
+	return r.class
+}
+
+// isOver tells by the clock an expired request from a forbidden one. Old Ceph
+// says only 403, HEAD has no body at all, and a proxy a page of its own. The
+// clock explains a 400 only if no known code does; a 401 or 403 of a request
+// that was over is worth a new one whatever it says.
+func isOver(o Outcome, known bool) bool {
+	return o.Expired && (o.Status == 401 || o.Status == 403 || o.Status == 400 && !known)
 }
 
 // classifyTransport judges an attempt without an answer. Everything that may
@@ -115,80 +137,16 @@ func classifyTransport(o Outcome) Class {
 		invalid   x509.CertificateInvalidError
 		verify    *tls.CertificateVerificationError
 		record    tls.RecordHeaderError
+		malformed *RequestError
 		dns       *net.DNSError
 	)
 	switch {
 	case errors.As(o.Err, &authority), errors.As(o.Err, &hostname), errors.As(o.Err, &invalid),
-		errors.As(o.Err, &verify), errors.As(o.Err, &record):
+		errors.As(o.Err, &verify), errors.As(o.Err, &record), errors.Is(o.Err, http.ErrSchemeMismatch),
+		errors.As(o.Err, &malformed):
 		return Fatal
 	case errors.As(o.Err, &dns) && dns.IsNotFound && !o.Contacted:
 		return Fatal // a typing error, not a laptop on a train
 	}
 	return Retry
-}
-
-var expired = regexp.MustCompile(`(?i)\bexpired\b`)
-
-// isExpiry tells an expired request from a forbidden one. The stores do not
-// agree on the status: AWS, MinIO and SeaweedFS answer 403 AccessDenied
-// "Request has expired", GCS 400 ExpiredToken, R2 ExpiredRequest, old Ceph a
-// 403 that only the clock explains.
-func isExpiry(o Outcome) bool {
-	switch o.Code {
-	case "ExpiredToken", "ExpiredRequest", "RequestExpired", "TokenRefreshRequired":
-		return true
-	case "AccessDenied":
-		if expired.MatchString(o.Message) {
-			return true
-		}
-	}
-	// The clock explains a refusal only where nothing else does.
-	return o.Expired && (o.Status == 401 || o.Status == 403 || o.Status == 400 && o.Code == "")
-}
-
-// classifyCode judges by the store's own code where it says more than the
-// status does; Unknown leaves it to the status.
-func classifyCode(o Outcome) Class {
-	switch o.Code {
-	case "RequestTimeout", "InternalError", "IncompleteBody", "ClientDisconnect", "OperationAborted":
-		return Retry
-	case "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "ServerBusy",
-		"TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException":
-		return Throttle
-	case "BadDigest", "InvalidDigest", "CrcMismatch", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch":
-		return Reread
-	case "AuthorizationHeaderMalformed", "InvalidRegion", "PermanentRedirect":
-		return Redirect
-	case "NoSuchUpload":
-		if o.Op == Complete && o.Ambiguous {
-			return Ambiguous
-		}
-		return Restart
-	case "ConditionalRequestConflict":
-		if o.Op == Complete {
-			return Restart
-		}
-		return Retry
-	}
-	return Unknown
-}
-
-// classifyStatus judges by the status line alone; an empty or HTML body has no
-// more to say.
-func classifyStatus(o Outcome) Class {
-	switch s := o.Status; {
-	case s/100 == 2 && o.Code == "" && !o.Bare:
-		return Done
-	case s/100 == 2:
-		return Retry // an error inside a success, or a success without its proof
-	case s/100 == 3:
-		return Redirect
-	case s == 412 && o.Ambiguous && (o.Op == Complete || o.Op == PutObject):
-		return Ambiguous
-	case s == 429, s == 503:
-		return Throttle
-	case s == 408, s == 417, s == 425, s == 499, s == 500, s == 502, s == 504, s >= 520 && s <= 530:
-		return Retry
-	}
-	return Fatal
 }

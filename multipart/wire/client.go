@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
+	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,52 +20,45 @@ type Options struct {
 	// TLS is used for https; nil verifies with the system's roots.
 	TLS *tls.Config
 
-	// Dial opens connections; nil dials TCP.
+	// Dial opens connections; nil dials TCP, in turn to each of the addresses
+	// that the name has, and to the others when one does not answer at once.
+	// The context ends when the attempt does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Client makes single attempts over kept connections. It is safe for
 // concurrent use. The zero value is not usable; see [NewClient].
 type Client struct {
-	limits    Limits
-	transport *http.Transport
+	limits Limits
+	tls    *tls.Config
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	turn   atomic.Uint32 // counts dials, to spread them over the addresses
+
+	mu   sync.Mutex
+	free []*carrier // last used last
 }
 
 // NewClient returns a client with connections of its own.
 func NewClient(o Options) *Client {
-	limits := o.Limits.WithDefaults()
-	dial := o.Dial
-	if dial == nil {
-		// The dialer's own bound ends a dial that the transport has detached
-		// from the attempt that wanted it.
-		dial = (&net.Dialer{Timeout: limits.Connect, KeepAlive: 30 * time.Second}).DialContext
-	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if o.TLS != nil {
 		config = o.TLS.Clone()
 	}
 	// Small records help a page appear early; a part only gets more of them.
 	config.DynamicRecordSizingDisabled = true
-	var http1 http.Protocols
-	http1.SetHTTP1(true)
-	return &Client{limits: limits, transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dial,
-		TLSClientConfig:       config,
-		TLSHandshakeTimeout:   limits.Connect,
-		Protocols:             &http1,
-		DisableCompression:    true,
-		MaxIdleConnsPerHost:   128,
-		IdleConnTimeout:       20 * time.Second, // below the 30 s at which MinIO closes
-		ExpectContinueTimeout: time.Second,
-	}}
+	if config.ClientSessionCache == nil {
+		config.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	}
+	c := &Client{limits: o.Limits.WithDefaults(), tls: config, dial: o.Dial, lookup: net.DefaultResolver.LookupNetIP}
+	if c.dial == nil {
+		c.dial = c.dialName
+	}
+	return c
 }
 
 // Limits are the client's, with the defaults filled in.
 func (c *Client) Limits() Limits { return c.limits }
-
-// CloseIdle closes the connections that no attempt is using.
-func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 
 // Request is one attempt to send a body.
 type Request struct {
@@ -72,16 +67,28 @@ type Request struct {
 	Header http.Header // sent as it is
 
 	// Body is read once, for exactly Size bytes; every attempt needs a fresh
-	// one. Do returns only when it is no longer read.
+	// one. Do returns only when it is no longer read. The time that a read
+	// takes counts for no deadline.
 	Body io.Reader
 	Size int64
 
-	// InFlight is the number of parts that share the link; it sizes the send
-	// deadline.
-	InFlight int
+	// Send returns the send deadline. It is asked again when that has run out,
+	// for it may have grown meanwhile: other parts share the link, or the link
+	// was learned to be slower. It must return at once. nil = the Send of the
+	// client's Limits for a body that has the link to itself.
+	Send func() time.Duration
+
+	// Stall bounds the time in which no byte of the body is acknowledged.
+	// 0 = that of the client's Limits.
+	Stall time.Duration
+
+	// Fresh dials anew, with a new lookup of the name, where a kept connection
+	// would do.
+	Fresh bool
 
 	// Expect asks the server whether it wants the body before it is sent, so
-	// that an early refusal is seen. It costs a round trip.
+	// that an early refusal is seen. It costs a round trip, and a second on a
+	// server that does not answer the question.
 	Expect bool
 
 	// Progress, if set, is told of bytes as they are taken from Body. It is
@@ -91,12 +98,21 @@ type Request struct {
 
 // Answer is what an attempt got. After an error it holds what was seen.
 type Answer struct {
-	Status  int
-	Header  http.Header
-	Body    []byte        // at most 64 KiB of it
-	Sent    int64         // bytes of the body that the connection had accepted
+	Status int
+	Header http.Header
+	Body   []byte // at most 64 KiB of it
+
+	// Sent is how many bytes of the body the other side's kernel has
+	// acknowledged, where ours tells; else those that the connection accepted.
+	// Of an attempt that got no answer it is rather too small than too large.
+	Sent int64
+
 	Conn    string        // the connection's local address; empty if there was none
 	Elapsed time.Duration // of the whole attempt
+
+	// NoContinue says that Expect was in vain: the server let the body wait
+	// until it was sent unasked, or refused the question itself (417).
+	NoContinue bool
 }
 
 // RequestError is a request that cannot be sent because its method or URL is
@@ -119,11 +135,16 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	for name, values := range r.Header {
 		req.Header[name] = values
 	}
-	if r.Expect && r.Size > 0 {
+	expect := r.Expect && r.Size > 0
+	if expect {
 		req.Header.Set("Expect", "100-continue")
 	}
-	a := &attempt{client: c, limits: c.limits, size: r.Size, inFlight: r.InFlight, maxRead: maxAnswer}
+	a := &attempt{client: c, limits: c.limits, size: r.Size, send: r.Send, fresh: r.Fresh, maxRead: maxAnswer}
+	if r.Stall != 0 {
+		a.limits.Stall = r.Stall
+	}
 	answer, err := a.do(req, r.Body, r.Progress)
+	answer.NoContinue = expect && (answer.NoContinue || answer.Status == http.StatusExpectationFailed)
 	answer.Elapsed = time.Since(start)
 	if err != nil {
 		return answer, err
@@ -132,74 +153,4 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		return answer, refusal
 	}
 	return answer, nil
-}
-
-// attempt is the state of one round trip.
-type attempt struct {
-	client   *Client
-	limits   Limits
-	size     int64
-	inFlight int
-	maxRead  int64
-}
-
-func (a *attempt) do(req *http.Request, source io.Reader, progress func(int)) (Answer, error) {
-	parent := req.Context()
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	w := &watch{limits: a.limits, send: a.limits.Send(a.size, a.inFlight), size: a.size, cancel: cancel}
-	b := &body{source: source, left: a.size, watch: w, progress: progress}
-
-	var answer Answer
-	req = req.WithContext(httptrace.WithClientTrace(ctx, a.trace(w, &answer)))
-	req.Body, req.ContentLength = http.NoBody, a.size
-	if a.size > 0 {
-		req.Body = b
-	}
-	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", "chunkup")
-	}
-	w.enter(PhaseConnect)
-	err := a.exchange(req, w, &answer)
-	unreadable := b.end()
-	answer.Sent = w.stop()
-
-	switch {
-	case err == nil:
-		return answer, nil
-	case parent.Err() != nil:
-		return answer, context.Cause(parent)
-	case ctx.Err() != nil:
-		return answer, context.Cause(ctx)
-	case unreadable != nil:
-		return answer, unreadable
-	}
-	return answer, err
-}
-
-// trace moves the watch along as the transport reports.
-func (a *attempt) trace(w *watch, answer *Answer) *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			answer.Conn = info.Conn.LocalAddr().String()
-			w.enter(PhaseSend)
-		},
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err == nil {
-				w.enter(PhaseAnswer)
-			}
-		},
-	}
-}
-
-func (a *attempt) exchange(req *http.Request, w *watch, answer *Answer) error {
-	resp, err := a.client.transport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	w.enter(PhaseRead)
-	answer.Status, answer.Header = resp.StatusCode, resp.Header
-	answer.Body, err = io.ReadAll(io.LimitReader(resp.Body, a.maxRead))
-	return err
 }
