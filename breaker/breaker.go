@@ -175,6 +175,20 @@ func (b *Breaker) State() State {
 	return b.state
 }
 
+// Forget ends the cooldown of an open breaker at once and lets the doubling start
+// again: what it knows of the endpoint is out of date, because the
+// machine was suspended or has changed networks. Only a probe closes it. It does
+// nothing to a breaker that is not open.
+func (b *Breaker) Forget() {
+	now := b.lock()
+	defer b.unlock(now)
+	if b.state == Open {
+		b.ceiling = b.o.Cooldown
+		b.until = now
+		b.dispatch(now)
+	}
+}
+
 // Permit is leave to make one attempt. Permits come from Allow and Wait; the
 // zero value is not usable. Its methods are safe for concurrent use.
 type Permit struct {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/storetest"
 	"github.com/chunkup/chunkup/multipart/wire"
@@ -22,6 +23,7 @@ type sleepy struct {
 func newSleepy(t *testing.T) *sleepy {
 	s := &sleepy{}
 	s.lab = newLab(t, func(_ *lab, e *multipart.EndpointOptions) {
+		e.Breaker = breaker.Options{Failures: 2, Quiet: -1, Cooldown: time.Hour, MaxCooldown: time.Hour}
 		e.Wall = func() time.Time { return time.Now().Add(time.Duration(s.slept.Load())) }
 	})
 	return s
@@ -131,5 +133,23 @@ func TestSuspendIsNoTrouble(t *testing.T) {
 		if _, err := l.upload(t.Context(), randomBytes(64*kib)); !errors.Is(err, multipart.ErrElapsed) {
 			t.Error(err)
 		}
+	})
+}
+
+// What the breaker knew before the sleep is old: it probes at once.
+func TestSuspendAtAnOpenBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, body := newSleepy(t), randomBytes(4*64*kib)
+		l.options.MaxElapsed, l.options.Rand = -1, func() float64 { return 0.5 }
+		l.Script(storetest.Fault{Op: wire.PutPart, Status: 500, Delay: time.Second})
+		l.suspendAfter(10*time.Second, 8*time.Hour)
+		start := time.Now()
+		if _, err := l.upload(t.Context(), body); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d < 10*time.Second || d > 15*time.Second {
+			t.Errorf("took %v", d)
+		}
+		l.stored(t, body)
 	})
 }

@@ -134,10 +134,11 @@ func (e *Endpoint) unwatch(r *run) {
 	delete(e.watchers, r)
 }
 
-// woke makes good for a sleep of the machine: the kept connections are dead, and
-// the time was nobody's trouble.
+// woke makes good for a sleep of the machine: the kept connections are dead, what
+// the breaker knows is old, and the time was nobody's trouble.
 func (e *Endpoint) woke() {
 	e.client.CloseIdle()
+	e.breaker.Forget()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for r := range e.watchers {

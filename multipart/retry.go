@@ -43,7 +43,7 @@ func (r *run) do(ctx context.Context, c *call, attempt func(context.Context) res
 		var again bool
 		var stopped error
 		if class != wire.Done && !ended {
-			c.fails(res.err)
+			r.fails(c, res.err)
 			again, stopped = r.again(c, class, res, permit.Probe())
 		}
 		r.tellAttempt(c, class, res, again)
@@ -105,6 +105,7 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 	}
 	if class == wire.Done {
 		r.progress.seen()
+		r.succeeds()
 		if !c.inner {
 			r.endpoint.successes.Add(1)
 		}

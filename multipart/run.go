@@ -39,6 +39,7 @@ type run struct {
 
 	mu      sync.Mutex
 	stats   Result
+	failing *Error    // what failed last, if nothing was done since
 	renewed time.Time // when the provider was last told to forget
 }
 
@@ -130,10 +131,7 @@ func (r *run) stopped(ctx context.Context, c *call, err error) error {
 	if canceled(ctx) {
 		return r.ended(ctx, c)
 	}
-	if c.last != nil {
-		return r.fail(c, c.last, err)
-	}
-	return r.fail(c, err, nil)
+	return r.interrupted(c, err)
 }
 
 // ended makes the error of an operation whose context is over: the failure of
@@ -145,14 +143,42 @@ func (r *run) ended(ctx context.Context, c *call) error {
 	if ok && sibling.UploadID == r.upload.ID && sibling.Object == r.object.String() && r.upload.ID != "" {
 		return sibling
 	}
+	return r.interrupted(c, cause)
+}
+
+// interrupted makes the error of an operation that was not tried to its end. Its
+// last failure is the root cause; if it has none, then that of the operation for
+// whose sake it had to wait.
+func (r *run) interrupted(c *call, cause error) error {
 	if c.last != nil {
 		return r.fail(c, c.last, cause)
 	}
-	return r.fail(c, cause, nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failing == nil {
+		return r.fail(c, cause, nil)
+	}
+	e := *r.failing
+	e.Stopped, e.Budget = cause, r.endpoint.Budget()
+	return &e
+}
+
+// fails remembers what has failed; succeeds forgets it.
+func (r *run) fails(c *call, err error) {
+	c.fails(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failing = r.fail(c, err, nil)
+}
+
+func (r *run) succeeds() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failing = nil
 }
 
 // fail makes the error of an operation that has ended.
-func (r *run) fail(c *call, err, stopped error) error {
+func (r *run) fail(c *call, err, stopped error) *Error {
 	return &Error{Op: c.op, Object: r.object.String(), UploadID: r.upload.ID, Part: c.part,
 		Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err, Budget: r.endpoint.Budget()}
 }
