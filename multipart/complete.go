@@ -10,19 +10,15 @@ import (
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// create begins the upload at the store.
+// create begins the upload at the store. An attempt that got no clear answer may
+// have begun one, too, whose id nobody knows: it is not looked for, because it
+// could be a stranger's, but it is told of.
 func (r *run) create(ctx context.Context) error {
 	c := r.newCall(wire.Create, 0, 0)
 	defer c.pay.End()
 	c.first = true
 	orphan := false
-	defer func() {
-		if orphan {
-			r.teller.tell(Event{Kind: Warned, Err: fmt.Errorf("an attempt to create the upload got no clear answer: "+
-				"besides this one, an unfinished upload of %s may be left at the store", r.object)})
-		}
-	}()
-	return r.do(ctx, c, func(ctx context.Context) result {
+	err := r.do(ctx, c, func(ctx context.Context) result {
 		upload, err := r.control.Create(ctx, Intent{Bucket: r.object.Bucket, Key: r.object.Key,
 			Header: r.header, Algorithm: r.traits.Algorithm, FullObject: r.traits.FullObject})
 		if err == nil && upload.ID == "" {
@@ -32,13 +28,20 @@ func (r *run) create(ctx context.Context) error {
 		orphan = orphan || mayHaveWorked(err)
 		return controlResult(err)
 	})
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.Orphan = orphan
+	} else if orphan {
+		r.teller.tell(Event{Kind: Warned, Err: fmt.Errorf("an attempt to begin the upload got no clear answer: "+
+			"besides this one, an unfinished upload of %s may be left at the store", r.object)})
+	}
+	return err
 }
 
 // mayHaveWorked tells a failure behind which the store may have done what it was
 // asked to.
 func mayHaveWorked(err error) bool {
 	if e, ok := errors.AsType[*wire.StoreError](err); ok {
-		return e.Status == http.StatusInternalServerError || e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout
+		return e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout
 	}
 	return err != nil && !isLocal(err) && !neverConnected(err)
 }

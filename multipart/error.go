@@ -62,6 +62,10 @@ type Error struct {
 	// Budget is the level of the endpoint's retry budget when the upload gave up.
 	Budget budget.Level
 
+	// Orphan says that an attempt to create the upload got no clear answer: there
+	// may be one at the store whose id nobody knows.
+	Orphan bool
+
 	// Abort is why the upload could not be dropped at the store; nil if it was
 	// dropped or there was none.
 	Abort error
@@ -82,6 +86,9 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Err.Error())
+	if e.Orphan {
+		b.WriteString(" (an unfinished upload may be left at the store: no answer said that there is none)")
+	}
 	if e.Abort != nil {
 		fmt.Fprintf(&b, " (upload %s could not be aborted and may be billed until it is: %v)", e.UploadID, e.Abort)
 	}

@@ -419,3 +419,42 @@ func TestAbortFails(t *testing.T) {
 		}
 	})
 }
+
+// A create whose answer was lost may have begun an upload that nobody knows.
+func TestCreateInDoubt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fault  storetest.Fault
+		orphan bool
+	}{
+		"answer lost":        {storetest.Fault{Apply: true, Reset: true}, true},
+		"answered by a gate": {storetest.Fault{Apply: true, Status: 504}, true},
+		"no answer":          {storetest.Fault{Stall: true}, true},
+		"refused":            {storetest.Fault{Status: 503, Code: "SlowDown"}, false},
+	} {
+		for _, fails := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", fails ", fails), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := newLab(t, nil)
+					tc.fault.Op = wire.Create
+					if fails {
+						tc.fault.Times = -1
+					}
+					l.Script(tc.fault)
+					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					defer cancel()
+					if !fails && tc.fault.Stall {
+						return // it has no end of its own here
+					}
+					_, err := l.upload(ctx, randomBytes(64*kib))
+					var e *multipart.Error
+					if fails != errors.As(err, &e) || fails && e.Orphan != tc.orphan {
+						t.Errorf("err = %v", err)
+					}
+					if warned := len(l.kinds(multipart.Warned)) > 0; warned != (tc.orphan && !fails) {
+						t.Errorf("warned: %v", warned)
+					}
+				})
+			})
+		}
+	}
+}

@@ -121,7 +121,7 @@ func TestJSONValues(t *testing.T) {
 	find(map[string]any{"type": "wait", "part": 1., "attempt": 1., "wait_ms": 20., "reason": "backoff"})
 	find(map[string]any{"type": "mint", "part": 1., "reason": "first"})
 	find(map[string]any{"type": "breaker", "endpoint": f.URL, "from": "closed", "to": "open"})
-	find(map[string]any{"type": "progress", "done": 7., "total": 7., "lanes": 8., "budget": 10.})
+	find(map[string]any{"type": "progress", "done": 7., "total": 7., "lanes": 2., "budget": 10.})
 	result := find(map[string]any{"type": "result", "dest": "s3://bucket/key", "ok": true, "exit": 0., "etag": `"whole-1"`, "version_id": "",
 		"size": 7., "parts": 1., "resumed_parts": 0., "attempts": 2., "retries": 1., "error": ""})
 	if sum, _ := result["checksum"].(string); !strings.HasPrefix(sum, "crc64nvme:") {
