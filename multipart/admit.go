@@ -61,11 +61,16 @@ func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
 			return nil, err
 		}
 	}
-	if !permit.Current() || !permit.Probe() && !c.pay.Current() || r.endpoint.held() > 0 {
+	if !r.mayStart(c, permit) {
 		r.release(c, permit)
 		return nil, nil
 	}
 	return permit, nil
+}
+
+// mayStart asks breaker, budget and store again, after a wait for something else.
+func (r *run) mayStart(c *call, permit *breaker.Permit) bool {
+	return permit.Current() && (permit.Probe() || c.pay.Current()) && r.endpoint.held() == 0
 }
 
 // release gives back what an attempt that will not be made has taken.

@@ -1,6 +1,7 @@
 package multipart_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -43,8 +44,10 @@ func TestSuspendInAnAttempt(t *testing.T) {
 				l.options.MaxAttempts = 1
 				l.Script(storetest.Fault{Op: op, Stall: true})
 				l.suspendAfter(5*time.Second, 8*time.Hour)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
 				start := time.Now()
-				if _, err := l.upload(t.Context(), body); err != nil {
+				if _, err := l.upload(ctx, body); err != nil {
 					t.Fatal(err)
 				}
 				l.stored(t, body)

@@ -39,8 +39,10 @@ func TestRefusedBytesAreNoProgress(t *testing.T) {
 		l := newLab(t, nil)
 		l.options.MaxAttempts = 1000
 		l.Script(storetest.Fault{Op: wire.PutPart, Times: -1, Status: 503, Code: "SlowDown", Delay: time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
 		start := time.Now()
-		_, err := l.upload(t.Context(), randomBytes(20*64*kib))
+		_, err := l.upload(ctx, randomBytes(20*64*kib))
 		if !errors.Is(err, multipart.ErrElapsed) {
 			t.Error(err)
 		}
@@ -124,5 +126,48 @@ func TestSlowStart(t *testing.T) {
 			t.Errorf("requests by second after closing: %v", arrived)
 		}
 		l.stored(t, body)
+	})
+}
+
+// A host that lets those who Expect wait in vain is not asked again.
+func TestExpectIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, body := newLab(t, func(_ *lab, e *multipart.EndpointOptions) { e.Lanes = 1 }), randomBytes(2*64*kib)
+		l.Script(storetest.Fault{Op: wire.PutPart, Reset: true},
+			storetest.Fault{Op: wire.PutPart, Delay: 2 * time.Second})
+		if _, err := l.upload(t.Context(), body); err != nil {
+			t.Fatal(err)
+		}
+		var expect []bool
+		for _, r := range l.Requests() {
+			if r.Op == wire.PutPart {
+				expect = append(expect, r.Expect)
+			}
+		}
+		if want := []bool{false, true, false, false}; !slices.Equal(expect, want) {
+			t.Errorf("asked: %v, want %v", expect, want)
+		}
+		l.stored(t, body)
+	})
+}
+
+// A first attempt that got its lane while the endpoint came into doubt does not go.
+func TestDoubtHoldsLateLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, func(_ *lab, e *multipart.EndpointOptions) { e.Lanes = 1 })
+		l.Script(storetest.Fault{Op: wire.PutPart, Times: -1, Status: 500, Delay: time.Second, Until: time.Now().Add(2 * time.Second)})
+		l.options.Rand = func() float64 { return 0.5 }
+		if _, err := l.upload(t.Context(), randomBytes(4*64*kib)); err != nil {
+			t.Fatal(err)
+		}
+		var parts []int
+		for _, r := range l.Requests() {
+			if r.Op == wire.PutPart {
+				parts = append(parts, r.Part)
+			}
+		}
+		if parts[0] != parts[1] || parts[1] != parts[2] {
+			t.Errorf("the parts came in the order %v", parts)
+		}
 	})
 }

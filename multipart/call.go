@@ -7,9 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/budget"
 	"github.com/chunkup/chunkup/multipart/lanes"
 	"github.com/chunkup/chunkup/multipart/wire"
+	"github.com/chunkup/chunkup/presign"
 )
 
 // call is one operation from its first attempt to its end: what the retry loop
@@ -26,6 +28,8 @@ type call struct {
 	waits *schedule
 	lane  *lanes.Lane // while an attempt is under way
 
+	permit *breaker.Permit // of the attempt under way
+
 	began     time.Time
 	since     time.Time // it has been in trouble: the elapsed bound counts from here
 	attempts  int       // that were made
@@ -35,8 +39,9 @@ type call struct {
 	stretch   int       // the next send deadline is so many times as long
 	remints   int       // in a row
 	rereads   int
-	mintless  int           // attempts in a row for which there was no request
-	minted    time.Time     // the last request
+	mintless  int       // attempts in a row for which there was no request
+	minted    time.Time // the last request
+	request   presign.Request
 	wait      time.Duration // before the next attempt
 	reason    string        // of that wait
 	ambiguous bool          // an earlier attempt may have been applied
@@ -116,8 +121,11 @@ func (res result) idled() bool {
 	return ok && e.Code == "RequestTimeout" && e.Status == 400
 }
 
-// suspended reports an attempt that the machine slept through.
-func (res result) suspended() bool { return errors.Is(res.err, errSuspended) }
+// unsent reports an attempt that was none: the machine slept through it, or the
+// bytes were ready when it was too late to send them.
+func (res result) unsent() bool {
+	return errors.Is(res.err, errSuspended) || errors.Is(res.err, errTooLate)
+}
 
 // classify puts the attempt's end before the classifier.
 func (r *run) classify(c *call, res result) wire.Class {

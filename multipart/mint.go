@@ -3,7 +3,9 @@ package multipart
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/chunkup/chunkup/chunker"
@@ -16,6 +18,19 @@ type mintError struct{ err error }
 
 func (e *mintError) Error() string { return "no authorised request: " + e.err.Error() }
 func (e *mintError) Unwrap() error { return e.err }
+
+// deadError is what ends a part whose request is over when the provider has no
+// other. It is one of [ErrExpired].
+type deadError struct{ at time.Time }
+
+func (e *deadError) Error() string {
+	if e.at.IsZero() {
+		return "no authorised request: the one that has expired is the only one that the provider has"
+	}
+	return "no authorised request: the one that expired at " + e.at.UTC().Format(time.RFC3339) + " is the only one that the provider has"
+}
+
+func (e *deadError) Is(target error) bool { return target == ErrExpired }
 
 // mint gets the request for one attempt, just before its use. After an answer
 // that said expired, or if what it gets is over already, the provider first
@@ -37,10 +52,14 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 	request, err := r.mintOnce(ctx, c, part, reason)
 	if err == nil && isOver(request) {
 		request, err = r.mintOnce(ctx, c, part, "expiring")
-		if err == nil && isOver(request) {
-			err = fmt.Errorf("it had expired at %v, before it was used", request.NotAfter)
-		}
 	}
+	if err == nil && c.isDead(request) && r.endpoint.awake.sleep(ctx, signatureTick) == nil {
+		request, err = r.mintOnce(ctx, c, part, "expired")
+	}
+	if err == nil && (isOver(request) || c.isDead(request)) {
+		return request, &deadError{at: request.NotAfter}
+	}
+	c.request = request
 	switch {
 	case err == nil:
 		return request, nil
@@ -48,6 +67,15 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 		return request, context.Cause(ctx)
 	}
 	return request, &mintError{err: err}
+}
+
+// signatureTick is how long a signature stays the same: its time has no fraction
+// of a second.
+const signatureTick = time.Second
+
+// isDead tells a request that the store has refused as expired before.
+func (c *call) isDead(r presign.Request) bool {
+	return c.expired && r.URL == c.request.URL && maps.EqualFunc(r.Header, c.request.Header, slices.Equal)
 }
 
 func isOver(r presign.Request) bool {

@@ -57,6 +57,10 @@ func (r *run) putObject(ctx context.Context) error {
 	return nil
 }
 
+// errTooLate ends an attempt before anything was sent: while the bytes were
+// hashed, the store asked to be left alone or the endpoint came into trouble.
+var errTooLate = errors.New("the store is not to be asked now")
+
 // put makes one attempt to send the bytes of p, and fills in the receipt.
 func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt) result {
 	if r.traits.Algorithm != chunker.None && (receipt.Digest.IsZero() || c.rereads > 0) {
@@ -65,6 +69,9 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt
 			return result{err: r.sourceError(err), local: true}
 		}
 		receipt.Digest = d
+		if !r.mayStart(c, c.permit) {
+			return result{err: errTooLate, local: true}
+		}
 	}
 	request, err := r.mint(ctx, c, p, receipt.Digest)
 	if err != nil {

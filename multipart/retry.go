@@ -73,6 +73,7 @@ func (r *run) once(ctx context.Context, c *call, permit *breaker.Permit, attempt
 	start := time.Now()
 	awake, done := r.endpoint.awake.attempt(ctx)
 	defer done()
+	c.permit = permit
 	res := attempt(awake)
 	if res.answer.Elapsed == 0 {
 		res.answer.Elapsed = time.Since(start)
@@ -88,7 +89,7 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 	switch {
 	case canceled(ctx) && res.err != nil:
 		res.local = true // our own doing: no evidence of anything
-	case res.local && !res.suspended():
+	case res.local && !res.unsent():
 		class = wire.Fatal
 	default:
 		class = r.classify(c, res)
@@ -115,7 +116,7 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 
 // again decides whether there is another attempt and after which wait.
 func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bool, stopped error) {
-	if res.suspended() {
+	if res.unsent() {
 		return true, nil
 	}
 	c.expect = hidesRefusal(res) && !r.endpoint.noContinue.Load()

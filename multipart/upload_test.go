@@ -242,11 +242,12 @@ func TestExpiredIsNotAnAttempt(t *testing.T) {
 func TestAlwaysExpiredEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, nil)
-		l.Script(storetest.Fault{Op: wire.PutPart, Part: 2, Times: -1, Status: 400, Code: "ExpiredToken"})
+		l.Script(storetest.Fault{Op: wire.PutPart, Part: 2, Times: -1, Status: 400, Code: "ExpiredToken", Delay: time.Second})
 		_, err := l.upload(t.Context(), randomBytes(4*64*kib))
 		if !errors.Is(err, multipart.ErrExpired) {
 			t.Fatalf("err = %v", err)
 		}
+		l.wantRequests(t, wire.PutPart, 3+1+3) // three others, and three new ones after the first
 		l.nothing(t)
 	})
 }

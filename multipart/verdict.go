@@ -28,9 +28,9 @@ type evidence struct {
 //	new URL because the last had expired void     ignored  overload  it was made too long before it was used
 //	redirect, restart, fatal             void     ignored  ignored
 //	cancel, source or mint failed        void     ignored  ignored
-//	the machine was suspended            void     ignored  ignored
+//	the machine was suspended, too late  void     ignored  ignored
 func evidenceOf(class wire.Class, res result) evidence {
-	if res.local || res.suspended() {
+	if res.local || res.unsent() {
 		return evidence{budget.Void, breaker.Ignored, lanes.Ignored}
 	}
 	switch class {

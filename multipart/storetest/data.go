@@ -18,7 +18,7 @@ import (
 
 // Presign makes a request that this store honours until its TTL is over.
 func (m *Mem) Presign(ctx context.Context, p presign.Part) (presign.Request, error) {
-	query := url.Values{}
+	query := url.Values{"nonce": {strconv.FormatInt(m.nonce.Add(1), 10)}} // no two are the same
 	var notAfter time.Time
 	if m.TTL != 0 {
 		notAfter = time.Now().Add(m.TTL)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chunkup/chunkup/chunker"
@@ -32,6 +33,8 @@ type Mem struct {
 	objects  map[string]Object
 	conns    map[net.Conn]struct{}
 	ids      int
+
+	nonce atomic.Int64
 }
 
 // Object is what the store holds under a key.
