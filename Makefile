@@ -7,11 +7,11 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 FUZZTIME    ?= 30s
 
-.PHONY: test full build lint fmt vet staticcheck cross unit fuzz mutants
+.PHONY: test full build lint fmt vet staticcheck cross unit fuzz long mutants
 
 test: lint cross unit
 
-full: test fuzz mutants
+full: test fuzz long mutants
 
 build:
 	go build -o bin/chunkup ./cmd/chunkup
@@ -46,6 +46,11 @@ fuzz:
 			go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+# The tests that take long: half an hour on a link of 40 kB/s, the whole storm.
+long:
+	go vet -tags full ./...
+	go test -tags full -timeout 90m ./integration ./integration/storm
 
 # One small patch a rule switches the rule off; the test that it names must fail.
 mutants:
