@@ -103,7 +103,7 @@ func TestAgain(t *testing.T) {
 // When the breaker closes, the parts that waited do not come back as a herd.
 func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, body := newLab(t, nil), randomBytes(100*64*kib)
+		l, body := newLab(t, func(_ *lab, e *multipart.EndpointOptions) { e.Lanes = 8 }), randomBytes(100*64*kib)
 		l.options.Rand = func() float64 { return 0.5 }
 		start := time.Now()
 		l.Script(storetest.Fault{Op: wire.PutPart, Times: -1, Status: 500, From: start.Add(5 * time.Second), Until: start.Add(15 * time.Second)},

@@ -180,7 +180,7 @@ func TestSharedTroubleIsNotInTheRow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l, body := newLab(t, nil), randomBytes(parts*64*kib)
 			l.options.Backoff = multipart.Backoff{Base: time.Second, Cap: time.Second, Jitter: multipart.NoJitter}
-			l.Script(storetest.Fault{Op: wire.PutPart, Times: 6, Status: 500})
+			l.Script(storetest.Fault{Op: wire.PutPart, Times: 6, Status: 500, Delay: time.Second})
 			_, err := l.upload(t.Context(), body)
 			if alone := parts == 1; alone != errors.Is(err, multipart.ErrAttempts) || alone != (err != nil) {
 				t.Errorf("%d parts: %v", parts, err)

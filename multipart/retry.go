@@ -40,6 +40,10 @@ func (r *run) do(ctx context.Context, c *call, attempt func(context.Context) res
 		}
 		class, res := r.once(ctx, c, permit, attempt)
 		ended := canceled(ctx)
+		if errors.Is(res.err, errTooLate) && !ended {
+			c.attempts-- // it was none
+			continue
+		}
 		var again bool
 		var stopped error
 		if class != wire.Done && !ended {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +16,6 @@ type attempt struct {
 	send    func() time.Duration
 	fresh   bool
 	maxRead int64
-	kept    atomic.Bool // the transport would use the connection again
 }
 
 // do makes the round trip on a carrier of its own and decides whether the
@@ -39,7 +37,7 @@ func (a *attempt) do(req *http.Request, source io.Reader, progress func(int)) (A
 	unreadable := b.end()
 	answer.Sent, answer.NoContinue = w.stop()
 
-	if attached() && err == nil && answer.Status < http.StatusInternalServerError && a.kept.Load() {
+	if attached() && err == nil && answer.Status < http.StatusInternalServerError {
 		a.client.give(mine)
 	} else {
 		mine.close()
@@ -91,8 +89,6 @@ func (a *attempt) trace(w *watch, answer *Answer) *httptrace.ClientTrace {
 				w.written()
 			}
 		},
-		// Comes before the end of the answer is handed out.
-		PutIdleConn: func(err error) { a.kept.Store(err == nil) },
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -187,6 +188,27 @@ func TestCancelIsNotADeadline(t *testing.T) {
 	})
 }
 
+// TLS would like to say goodbye before it closes, which takes seconds when
+// nobody listens: an attempt that is over does not wait for that.
+func TestDeadlineOverTLS(t *testing.T) {
+	config, trusting := certificates()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipes{script: func(c net.Conn) {
+			readRequest(tls.Server(c, config))
+			freeze(c)
+		}}
+		client := wire.NewClient(wire.Options{Dial: p.dial, TLS: trusting})
+		r := put(100_000)
+		r.URL = "https://example.com/b/k" // the name in the certificate
+		answer, err := client.Do(t.Context(), r)
+		var d *wire.DeadlineError
+		if !errors.As(err, &d) || d.Phase != wire.PhaseAnswer || answer.Elapsed != 70*time.Second {
+			t.Errorf("after %v: %v", answer.Elapsed, err)
+		}
+		p.active.Wait()
+	})
+}
+
 // An answer may overtake the body; from then on nothing reads it any more.
 func TestEarlyAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -234,27 +256,6 @@ func TestUnreadableBody(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Without Expect the refusal would be lost behind the reset; with it, it is
-// seen before a byte of the body is sent.
-func TestExpect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := server(t, wire.Limits{}, func(c net.Conn) {
-			req, _ := http.ReadRequest(bufio.NewReader(c))
-			if req.Header.Get("Expect") != "100-continue" {
-				t.Error("no Expect header")
-			}
-			io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-		})
-		r := put(1_000_000)
-		r.Expect = true
-		answer, err := client.Do(t.Context(), r)
-		var s *wire.StoreError
-		if !errors.As(err, &s) || s.Status != 403 || answer.Sent != 0 {
-			t.Fatalf("sent %d, err = %v", answer.Sent, err)
-		}
-	})
 }
 
 func TestRedirectIsNotFollowed(t *testing.T) {

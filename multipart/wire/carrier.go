@@ -24,16 +24,13 @@ type carrier struct {
 	client    *Client
 	origin    string
 	transport *http.Transport
-	life      context.Context // over when the carrier is closed
-	end       context.CancelFunc
 
 	mu    sync.Mutex
 	conns []*conn // one, unless the transport had to dial again
 }
 
 func (c *Client) newCarrier(origin string) *carrier {
-	life, end := context.WithCancel(context.Background())
-	added := &carrier{client: c, origin: origin, life: life, end: end}
+	added := &carrier{client: c, origin: origin}
 	var http1 http.Protocols
 	http1.SetHTTP1(true)
 	added.transport = &http.Transport{
@@ -48,12 +45,8 @@ func (c *Client) newCarrier(origin string) *carrier {
 	return added
 }
 
-// dial opens the carrier's connection. The transport detaches it from the
-// attempt; the end of the carrier ends it.
+// dial opens the carrier's connection.
 func (c *carrier) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.life, cancel)()
 	opened, err := c.client.dial(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -61,18 +54,14 @@ func (c *carrier) dial(ctx context.Context, network, address string) (net.Conn, 
 	wrapped := newConn(opened)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.life.Err() != nil {
-		wrapped.Close()
-		return nil, net.ErrClosed
-	}
 	c.conns = append(slices.DeleteFunc(c.conns, (*conn).isClosed), wrapped)
 	return wrapped, nil
 }
 
-// close ends the carrier with whatever it is doing. A connection at rest is
-// closed with TLS's goodbye; one in use may have no room for it.
+// close ends the carrier with whatever it is doing. The transport says TLS's
+// goodbye on a connection at rest, ends a dial that nobody waits for, and closes
+// what that may still bring; a connection in use is closed over its head.
 func (c *carrier) close() {
-	c.end()
 	c.transport.CloseIdleConnections()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -122,10 +123,10 @@ type RequestError struct{}
 func (*RequestError) Error() string { return "the request has a malformed method or URL" }
 
 // Do makes one attempt. Its errors are: *[RequestError] for one that cannot be
-// sent; *[StoreError] for any answer but a
-// plain success; *[DeadlineError] when a bound of ours ran out; the body's own
-// error when it could not be read; context.Cause(ctx) when the caller ended
-// it; else the transport's.
+// sent; *[StoreError] for any answer but a plain success; *[DeadlineError] when
+// a bound of ours ran out; the body's own error when it could not be read;
+// context.Cause(ctx) when the caller ended it; else the transport's. After any
+// of them but an answer below 500 the connection is closed.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	start := time.Now()
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, nil)
@@ -146,11 +147,18 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	answer, err := a.do(req, r.Body, r.Progress)
 	answer.NoContinue = expect && (answer.NoContinue || answer.Status == http.StatusExpectationFailed)
 	answer.Elapsed = time.Since(start)
-	if err != nil {
+	if err != nil && !(ctx.Err() == nil && isCutRefusal(answer, err)) {
 		return answer, err
 	}
 	if refusal := ParseError(answer.Status, answer.Header, answer.Body); refusal != nil {
 		return answer, refusal
 	}
 	return answer, nil
+}
+
+// isCutRefusal reports a refusal whose connection broke in its body: what the
+// status says stands, whatever the rest would have been.
+func isCutRefusal(a Answer, err error) bool {
+	_, late := errors.AsType[*DeadlineError](err)
+	return a.Status >= 300 && !late
 }

@@ -18,11 +18,12 @@ type Limits struct {
 	// Overhead is the fixed share of the send deadline. 0 = 15 s.
 	Overhead time.Duration
 
-	// Stall bounds the time in which no byte of the body is accepted. 0 = 15 s.
+	// Stall bounds the time in which no byte of the body is acknowledged (or
+	// accepted, see the package's doc). 0 = 15 s.
 	Stall time.Duration
 
-	// Answer bounds the wait from the last byte of the body to the status
-	// line. 0 = 70 s: longer than the 60 s after which proxies answer 504, so
+	// Answer bounds the wait from the acknowledgement of the body's last byte
+	// to the status line. 0 = 70 s: longer than the 60 s after which proxies answer 504, so
 	// that the 504 is seen.
 	Answer time.Duration
 
@@ -63,7 +64,7 @@ func (l Limits) Send(size int64, inFlight int) time.Duration {
 type Phase uint8
 
 // The phases, in order. PhaseStall is not a stage but a second bound within
-// PhaseSend: no byte accepted for too long.
+// PhaseSend: no byte acknowledged for too long.
 const (
 	PhaseConnect Phase = iota + 1
 	PhaseSend
@@ -95,7 +96,7 @@ func (p Phase) String() string {
 type DeadlineError struct {
 	Phase Phase
 	Limit time.Duration
-	Sent  int64 // bytes of the body that the connection had accepted
+	Sent  int64 // bytes of the body that were acknowledged, as in Answer
 	Size  int64 // bytes of the whole body
 }
 

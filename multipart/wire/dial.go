@@ -26,6 +26,9 @@ func (c *Client) dialName(ctx context.Context, network, address string) (net.Con
 		return dialer.DialContext(ctx, network, address)
 	}
 	found, err := c.lookup(ctx, "ip", host)
+	if err == nil && len(found) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}

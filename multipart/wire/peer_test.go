@@ -24,7 +24,6 @@ type peer struct {
 
 // newPeer starts a peer whose receive buffers have about window bytes.
 func newPeer(t *testing.T, secure bool, window int, script func(p *peer, c net.Conn)) *peer {
-	noLeaks(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ type sending struct {
 	life    time.Time     // of the last sign of life
 	reading time.Time     // since when the source is being read; zero if it is not
 	paused  time.Duration // time spent in reads of the source
+	skipped bool          // a look did not judge because of such a read
 
 	read     int64 // of the body, taken from the source
 	accepted int64 // of the body, taken by the connection
@@ -90,24 +91,23 @@ func (w *watch) took(n int) {
 	if !w.conn.counts() {
 		w.life = now
 	}
+	if w.skipped && w.phase == PhaseSend {
+		w.skipped = false
+		w.step(now)
+	}
 }
 
 // put notes n bytes that the connection has taken.
 func (w *watch) put(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
 	w.out += int64(n)
-	if !w.conn.counts() {
-		w.life = now
-	}
 	if w.wrote && w.phase == PhaseSend {
-		w.step(now)
+		w.step(time.Now())
 	}
 }
 
-// written notes that the transport has written the whole request. It says so
-// before it flushes what is left of a small one.
+// written notes that the transport has written the whole request.
 func (w *watch) written() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,9 +130,9 @@ func (w *watch) sample(now time.Time) {
 	w.queued = n
 }
 
-// drained reports that the whole request has arrived: more bytes than the body
-// has, for there are headers, and none of them is missing.
-func (w *watch) drained() bool { return w.wrote && w.out > w.size && w.queued == 0 }
+// drained reports that the whole request has arrived. One without a body is
+// flushed after it is reported as written.
+func (w *watch) drained() bool { return w.wrote && w.out > 0 && w.queued == 0 }
 
 // acknowledged is how much of the body has arrived. The queue holds headers
 // and TLS too, so it may be a little too small; behind a request that was

@@ -19,9 +19,9 @@ const maxAnswer = 64 << 10
 const maxSkew = 4 * time.Minute
 
 // StoreError is a refusal: an answer other than success, or a success with an
-// error inside. It never holds a header, a URL, a credential or a signature,
-// and none of its texts is longer than 300 characters or has more than one
-// line.
+// error inside. It never holds a credential or a signature: where an answer
+// echoes one, REDACTED is in its place. None of its texts is longer than 300
+// characters or has more than one line.
 type StoreError struct {
 	Status    int
 	Code      string // the store's code ("SlowDown"); empty if the body was none of S3's

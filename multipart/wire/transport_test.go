@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -28,25 +30,19 @@ func tlsServer(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *wire.
 	return s, client
 }
 
-// One connection carries one request after the other, in HTTP/1.1, with nothing
-// in it that was not asked for.
+// The wire shows HTTP/1.1, with nothing in it that was not asked for.
 func TestOnTheWire(t *testing.T) {
 	var seen []*http.Request
 	s, client := tlsServer(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		seen = append(seen, r)
 	})
-	conns := map[string]bool{}
 	for range 3 {
-		answer, err := client.Do(t.Context(), wire.Request{Method: "PUT", URL: s.URL + "/b/k?partNumber=1",
+		_, err := client.Do(t.Context(), wire.Request{Method: "PUT", URL: s.URL + "/b/k?partNumber=1",
 			Header: http.Header{"X-Amz-Meta-A": {"b"}}, Body: bytes.NewReader(make([]byte, 100_000)), Size: 100_000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		conns[answer.Conn] = true
-	}
-	if len(conns) != 1 {
-		t.Errorf("%d connections for three requests in turn", len(conns))
 	}
 	for _, r := range seen {
 		if r.ProtoMajor != 1 || r.ContentLength != 100_000 || r.RequestURI != "/b/k?partNumber=1" {
@@ -60,6 +56,21 @@ func TestOnTheWire(t *testing.T) {
 		if r.UserAgent() != "chunkup" {
 			t.Errorf("user agent %q", r.UserAgent())
 		}
+	}
+}
+
+// A connection that is dialed anew does not go through a whole handshake again.
+func TestSessionIsResumed(t *testing.T) {
+	var resumed []bool
+	s, client := tlsServer(t, func(w http.ResponseWriter, r *http.Request) {
+		resumed = append(resumed, r.TLS.DidResume)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	for range 2 {
+		client.Do(t.Context(), wire.Request{Method: "PUT", URL: s.URL})
+	}
+	if len(resumed) != 2 || resumed[0] || !resumed[1] {
+		t.Errorf("resumed: %t", resumed)
 	}
 }
 
@@ -96,5 +107,31 @@ func TestMalformedRequestKeepsItsSecret(t *testing.T) {
 	_, err := client.Do(t.Context(), wire.Request{Method: "PUT", URL: "http://127.0.0.1:1/?X-Amz-Signature=secret"})
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// The environment says which proxy to use; it is read once a process.
+func TestProxy(t *testing.T) {
+	const behind = "CHUNKUP_TEST_BEHIND_PROXY"
+	request := wire.Request{Method: "PUT", URL: "http://store.test/b/k", Body: strings.NewReader("0123"), Size: 4}
+	if os.Getenv(behind) != "" {
+		if answer, err := wire.NewClient(wire.Options{}).Do(t.Context(), request); err != nil || answer.Sent != 4 {
+			t.Errorf("%d bytes sent, err = %v", answer.Sent, err)
+		}
+		return
+	}
+	asked := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		asked <- r.RequestURI
+	}))
+	defer proxy.Close()
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxy$")
+	again.Env = append(os.Environ(), behind+"=1", "HTTP_PROXY="+proxy.URL, "http_proxy=", "NO_PROXY=", "no_proxy=")
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := <-asked; got != request.URL {
+		t.Errorf("the proxy was asked for %s", got)
 	}
 }

@@ -45,8 +45,9 @@ type watch struct {
 func (w *watch) enter(p Phase) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.enterLocked(p, time.Now())
-	w.step(time.Now())
+	now := time.Now()
+	w.enterLocked(p, now)
+	w.step(now)
 }
 
 func (w *watch) enterLocked(p Phase, now time.Time) {
@@ -66,11 +67,7 @@ func (w *watch) enterLocked(p Phase, now time.Time) {
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	if late(now, w.due) {
-		w.restart(now)
-	}
-	w.step(now)
+	w.step(time.Now())
 }
 
 // late reports that a look which was due came so late that the process must
@@ -93,6 +90,9 @@ func (w *watch) restart(now time.Time) {
 func (w *watch) step(now time.Time) {
 	if w.phase == phaseOver {
 		return
+	}
+	if w.timer != nil && late(now, w.due) {
+		w.restart(now)
 	}
 	w.sample(now)
 	next, missed := w.judge(now)
@@ -138,6 +138,7 @@ func (w *watch) judgeSend(now time.Time) (next time.Duration, missed error) {
 		next = min(next, drainEvery)
 	}
 	if !w.reading.IsZero() {
+		w.skipped = true
 		return next, nil
 	}
 	if w.size > 0 && !w.waiting {
