@@ -47,7 +47,8 @@ type call struct {
 	ambiguous bool          // an earlier attempt may have been applied
 	expect    bool          // the last attempt may have hidden a refusal
 	fresh     bool          // the last attempt's connection, or the way to it, was bad
-	expired   bool          // the last attempt's request had expired
+	expired   bool          // the last attempt's request was refused for its age, or for what a new one may mend
+	once      bool          // no more than one new request may mend it
 	last      error         // what failed last
 	troubled  bool          // counted in others
 	others    *atomic.Int64 // the endpoint's operations that are in trouble, this one included
@@ -127,10 +128,11 @@ func (res result) unsent() bool {
 	return errors.Is(res.err, errSuspended) || errors.Is(res.err, errTooLate)
 }
 
-// classify puts the attempt's end before the classifier.
-func (r *run) classify(c *call, res result) wire.Class {
+// classify puts the attempt's end before the classifier; renewed says that its
+// request was a new one after a refusal.
+func (r *run) classify(c *call, res result, renewed bool) wire.Class {
 	o := wire.Outcome{Op: c.op, Status: res.answer.Status, Bare: res.bare || res.err != nil, Expired: res.expired,
-		Ambiguous: c.ambiguous, Renewed: c.remints > 0, Contacted: r.endpoint.contacted.Load()}
+		Ambiguous: c.ambiguous, Renewed: renewed, Contacted: r.endpoint.contacted.Load()}
 	if e, ok := errors.AsType[*wire.StoreError](res.err); ok {
 		o.Status, o.Code, o.Message = e.Status, e.Code, e.Message
 	} else if res.err != nil {

@@ -141,6 +141,8 @@ func TestDeadRequest(t *testing.T) {
 				requests := 1
 				if over {
 					requests = 0
+				} else if s, ok := errors.AsType[*wire.StoreError](err); !ok || s.Code != "AccessDenied" {
+					t.Errorf("%v does not name what the store said", err)
 				}
 				l.wantRequests(t, wire.PutPart, requests)
 				if p.asked > 3 {

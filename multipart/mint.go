@@ -25,9 +25,9 @@ type deadError struct{ at time.Time }
 
 func (e *deadError) Error() string {
 	if e.at.IsZero() {
-		return "no authorised request: the one that has expired is the only one that the provider has"
+		return "the request that has expired is the only one that the provider has"
 	}
-	return "no authorised request: the one that expired at " + e.at.UTC().Format(time.RFC3339) + " is the only one that the provider has"
+	return "the request that expired at " + e.at.UTC().Format(time.RFC3339) + " is the only one that the provider has"
 }
 
 func (e *deadError) Is(target error) bool { return target == ErrExpired }
@@ -53,7 +53,7 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 	if err == nil && isOver(request) {
 		request, err = r.mintOnce(ctx, c, part, "expiring")
 	}
-	if err == nil && c.isDead(request) && r.endpoint.awake.sleep(ctx, signatureTick) == nil {
+	if err == nil && c.isDead(request) && !c.once && r.endpoint.awake.sleep(ctx, signatureTick) == nil {
 		request, err = r.mintOnce(ctx, c, part, "expired")
 	}
 	if err == nil && (isOver(request) || c.isDead(request)) {

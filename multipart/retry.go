@@ -44,6 +44,13 @@ func (r *run) do(ctx context.Context, c *call, attempt func(context.Context) res
 			c.attempts-- // it was none
 			continue
 		}
+		if dead, ok := errors.AsType[*deadError](res.err); ok && c.last != nil {
+			c.attempts--
+			if c.once { // it was not refused for its age
+				return r.fail(c, c.last, nil)
+			}
+			return r.fail(c, c.last, dead)
+		}
 		var again bool
 		var stopped error
 		if class != wire.Done && !ended {
@@ -96,7 +103,7 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 	case res.local && !res.unsent():
 		class = wire.Fatal
 	default:
-		class = r.classify(c, res)
+		class = r.classify(c, res, c.remints > 0)
 	}
 	counts := evidenceOf(class, res)
 	c.leave(counts.lanes)
@@ -125,6 +132,7 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 	}
 	c.expect = hidesRefusal(res) && !r.endpoint.noContinue.Load()
 	c.expired, c.fresh = class == wire.Remint, res.answer.Status == 0
+	c.once = c.expired && r.classify(c, res, true) != wire.Remint
 	asked := r.heed(res)
 	if _, ok := errors.AsType[*mintError](res.err); ok {
 		return r.againMint(c)

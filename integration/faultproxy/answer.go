@@ -13,20 +13,29 @@ import (
 
 // answer sends the rule's status instead of forwarding the request.
 func (x *exchange) answer() {
-	if x.rule.Early {
+	r := x.rule
+	if !r.Early && r.After == 0 {
+		if _, err := io.Copy(io.Discard, x.body); err != nil {
+			abort()
+		}
 		x.wait()
-		x.w.Header().Set("Connection", "close")
 		x.reply()
-		x.flush()
-		// At once, with the body unread: an error means closed already.
-		_ = x.conn.tcp.Close()
-		abort()
+		return
 	}
-	if _, err := io.Copy(io.Discard, x.body); err != nil {
+	if !x.body.pass(r.After) {
 		abort()
 	}
 	x.wait()
+	x.w.Header().Set("Connection", "close")
 	x.reply()
+	x.flush()
+	// Errors from here on mean that the connection is closed already.
+	if !r.Early {
+		_ = x.conn.tcp.CloseWrite()
+		_, _ = io.Copy(io.Discard, x.body)
+	}
+	_ = x.conn.tcp.Close()
+	abort()
 }
 
 // reply writes the rule's status, headers and body.
@@ -42,6 +51,9 @@ func (x *exchange) reply() {
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	for name, values := range r.Header {
 		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	if r.Edit != nil {
+		r.Edit(h)
 	}
 	x.w.WriteHeader(r.Status)
 	// The server refuses it where the status has no body.

@@ -23,12 +23,13 @@ type exchangeKey struct{}
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(connKey{}).(*conn)
 	t := parse(r.Method, r.URL)
-	rule := p.rules.take(t)
+	now := time.Now()
+	rule := p.rules.take(t, c.id, now)
 	rec := p.history.add(Request{
 		Method: r.Method, Op: t.op, Bucket: t.bucket, Key: t.key, Part: t.part, UploadID: t.uploadID,
 		Expect: r.Header.Get("Expect") != "",
 		Conn:   c.id, RemoteAddr: r.RemoteAddr,
-		Fault: rule, Start: time.Now(),
+		Fault: rule, Start: now,
 	})
 	defer rec.end()
 	// Otherwise the server would read the rest of a body before it lets an
@@ -109,8 +110,15 @@ func (x *exchange) cut() {
 	abort()
 }
 
-// wait waits out the rule's delay.
+// wait waits for what the rule says.
 func (x *exchange) wait() {
+	if x.rule.Hold != nil {
+		select {
+		case <-x.rule.Hold:
+		case <-x.req.Context().Done():
+			abort()
+		}
+	}
 	if x.rule.Delay <= 0 {
 		return
 	}

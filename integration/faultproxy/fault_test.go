@@ -100,6 +100,88 @@ func TestEarlyDoesNotWaitForTheBody(t *testing.T) {
 	}
 }
 
+// A store that has seen enough: the rest of the body is sent in vain, and the
+// status is not lost.
+func TestStatusInMidBody(t *testing.T) {
+	const size, after = 64 << 20, 1 << 20
+	var s store
+	b := start(t, s.ServeHTTP, Rule{Count: -1, Status: 400, Code: "RequestTimeout", After: after})
+	for range 20 {
+		resp, text, err := b.put(size)
+		if err != nil || resp.StatusCode != 400 || !strings.Contains(text, "RequestTimeout") || !resp.Close {
+			t.Fatalf("got %v, %q, %v", resp, text, err)
+		}
+		if q := b.last(t); q.BodyBytes < after || q.BodyBytes == size || q.Status != 400 {
+			t.Errorf("recorded %+v", q)
+		}
+	}
+	if q := b.last(t); q.Conn != 20 {
+		t.Errorf("the last came on connection %d", q.Conn)
+	}
+	s.want(t)
+}
+
+func TestEarlyAfterBytes(t *testing.T) {
+	var s store
+	b := start(t, s.ServeHTTP, Rule{Status: 403, Early: true, After: 100})
+	conn := b.dial(t)
+	fmt.Fprintf(conn, "PUT /b/k HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n%099d", 0)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for len(b.Requests()) == 0 || b.Requests()[0].BodyBytes < 99 {
+		<-tick.C
+	}
+	if q := b.Requests()[0]; q.Status != 0 {
+		t.Errorf("answered before its time: %+v", q)
+	}
+	fmt.Fprint(conn, "0")
+	text, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 403 ") {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+func TestHeadersAreEditedWhenSent(t *testing.T) {
+	var s store
+	n := 0
+	b := start(t, s.ServeHTTP, Rule{Count: 2, Status: 503, Header: http.Header{"Retry-After": {"x"}, "A": {"b"}},
+		Edit: func(h http.Header) { n++; h.Set("Retry-After", fmt.Sprint(n)) }})
+	for _, want := range []string{"1", "2"} {
+		resp, _, err := b.put(10)
+		if err != nil || resp.Header.Get("Retry-After") != want || resp.Header.Get("A") != "b" {
+			t.Errorf("got %v, %v", resp, err)
+		}
+	}
+}
+
+func TestHold(t *testing.T) {
+	for name, rule := range map[string]Rule{"of the request": {}, "of a status": {Status: 503}, "of the answer": {Apply: true}} {
+		t.Run(name, func(t *testing.T) {
+			var s store
+			hold := make(chan struct{})
+			rule.Hold = hold
+			b := start(t, s.ServeHTTP, rule)
+			answered := make(chan error)
+			go func() {
+				_, _, err := b.put(10)
+				answered <- err
+			}()
+			select {
+			case err := <-answered:
+				t.Fatalf("it was not held: %v", err)
+			case <-time.After(50 * time.Millisecond): // to be wrong in, were there no hold
+			}
+			close(hold)
+			if err := <-answered; err != nil {
+				t.Error(err)
+			}
+			if q := b.last(t); q.Status == 0 {
+				t.Errorf("recorded %+v", q)
+			}
+		})
+	}
+}
+
 func TestResetAfterBytes(t *testing.T) {
 	const size = 300_000
 	for name, c := range map[string]struct{ after, passed int64 }{
@@ -288,9 +370,10 @@ func TestCloseInMidEverything(t *testing.T) {
 		Rule{From: 2, Stall: true, After: 1 << 30},
 		Rule{From: 3, Delay: time.Hour},
 		Rule{From: 4, Delay: time.Hour, Status: 500},
+		Rule{From: 6, Hold: make(chan struct{})},
 	)
 	var wg sync.WaitGroup
-	for n := 1; n <= 5; n++ {
+	for n := 1; n <= 6; n++ {
 		wg.Go(func() {
 			if _, _, err := b.put(2 << 20); err == nil || b.ctx.Err() != nil {
 				t.Errorf("got %v", err)
@@ -300,7 +383,7 @@ func TestCloseInMidEverything(t *testing.T) {
 	<-arrived
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for b.Count(Any) < 5 {
+	for b.Count(Any) < 6 {
 		<-tick.C
 	}
 	if err := b.Close(); err != nil {

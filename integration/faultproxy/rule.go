@@ -17,25 +17,36 @@ import (
 //
 // The zero Rule takes the first request of each kind and lets it pass.
 type Rule struct {
-	Op    Op  // zero: any operation
-	Part  int // this part number; 0: any
-	Every int // each n-th part number (part % n == 0); 0 and 1: no restriction
+	Op    Op    // zero: any operation
+	Part  int   // this part number; 0: any
+	Every int   // each n-th part number (part % n == 0); 0 and 1: no restriction
+	Conns int64 // on the first n connections; 0: on any
 
 	From  int // the first matching request to be hit, from 1; 0 means 1
 	Count int // how many in a row; 0 means 1, negative means for ever
 
+	// For ends the rule so long after the first request that matched it; 0:
+	// never. With a negative Count it is an outage that passes.
+	For time.Duration
+
+	// Together counts all requests that match as one series, so that From 1 is
+	// the first of them, whatever its operation, key and part.
+	Together bool
+
 	// Status, when set, is answered instead of the upstream's answer. The body
 	// is Body, or an S3 error made of Code and Message; empty when all three
 	// are. Header is added; a Content-Length in it is sent as it stands, so
-	// that an answer can be cut short. The request's body is read first.
+	// that an answer can be cut short. Edit, if set, changes the headers in the
+	// moment in which they are sent. The request's body is read first.
 	Status  int
 	Code    string
 	Message string
 	Body    string
 	Header  http.Header
+	Edit    func(http.Header)
 
-	// Early sends Status without reading the request's body and closes the
-	// connection at once. A client in the middle of its body may see a reset
+	// Early sends Status without reading (the rest of) the request's body and
+	// closes the connection at once. A client in the middle of its body may see a reset
 	// instead of the status, as it may in real life; one that waits for 100
 	// Continue sees the status.
 	Early bool
@@ -52,7 +63,14 @@ type Rule struct {
 	// After lets that many bytes of the request's body pass before Reset or
 	// Stall, at most all of them; with Apply, the head and that many bytes of
 	// the answer's body, and for 0 not even the head.
+	//
+	// Before Status it is how much of the body is read, 0 being all of it but
+	// with Early. What follows is then read and dropped after the answer, with
+	// the connection half closed, so that the client sees the status.
 	After int64
+
+	// Hold waits, if set, until it is closed, and then Delay begins.
+	Hold <-chan struct{}
 
 	// Delay waits before whatever the rule does last: before a request
 	// without another fault is forwarded, before Status, Reset or Stall, and
@@ -66,8 +84,11 @@ type Rule struct {
 }
 
 // matches tells whether the rule is about t at all, whatever its turn.
-func (r *Rule) matches(t target) bool {
+func (r *Rule) matches(t target, conn int64) bool {
 	if r.Op != Any && r.Op != t.op {
+		return false
+	}
+	if r.Conns != 0 && conn > r.Conns {
 		return false
 	}
 	if r.Part != 0 && r.Part != t.part {
@@ -95,8 +116,22 @@ type rules struct {
 }
 
 type counted struct {
-	rule Rule
-	seen map[target]int
+	rule  Rule
+	seen  map[target]int
+	first time.Time // that something matched
+}
+
+// next counts one more request of t and tells whether it is to be hit.
+func (c *counted) next(t target, now time.Time) bool {
+	if c.rule.Together {
+		t = target{}
+	}
+	if c.first.IsZero() {
+		c.first = now
+	}
+	c.seen[t]++
+	over := c.rule.For > 0 && now.Sub(c.first) >= c.rule.For
+	return !over && c.rule.due(c.seen[t])
 }
 
 func (s *rules) add(list []Rule) {
@@ -116,18 +151,14 @@ func (s *rules) clear() {
 
 // take counts the request in every rule that matches and returns the one that
 // is due, or nil. The returned rule is never changed.
-func (s *rules) take(t target) *Rule {
+func (s *rules) take(t target, conn int64, now time.Time) *Rule {
 	// A new upload of the same key is not a new series of requests.
 	t.uploadID = ""
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var hit *Rule
 	for _, c := range s.list {
-		if !c.rule.matches(t) {
-			continue
-		}
-		c.seen[t]++
-		if hit == nil && c.rule.due(c.seen[t]) {
+		if c.rule.matches(t, conn) && c.next(t, now) && hit == nil {
 			hit = &c.rule
 		}
 	}

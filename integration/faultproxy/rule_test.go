@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -56,7 +57,7 @@ func hits(list ...Rule) map[int][]int {
 	got := map[int][]int{}
 	for round := 1; round <= 3; round++ {
 		for part := 1; part <= 7; part++ {
-			r := s.take(target{op: PutPart, bucket: "b", key: "k", part: part, uploadID: string(rune('a' + round))})
+			r := s.take(target{op: PutPart, bucket: "b", key: "k", part: part, uploadID: string(rune('a' + round))}, 1, time.Time{})
 			if r != nil {
 				got[r.Status] = append(got[r.Status], 10*part+round)
 			}
@@ -76,6 +77,10 @@ func TestRulesChooseRequests(t *testing.T) {
 		"from the second":  {[]Rule{{Part: 2, From: 2, Count: -1, Status: 500}}, map[int][]int{500: {22, 23}}},
 		"two in a row":     {[]Rule{{Part: 5, From: 1, Count: 2, Status: 500}}, map[int][]int{500: {51, 52}}},
 		"other operation":  {[]Rule{{Op: Complete, Count: -1, Status: 500}}, map[int][]int{}},
+		"the third of all": {[]Rule{{Together: true, From: 3, Status: 500}}, map[int][]int{500: {31}}},
+		"the third of all and four more": {
+			[]Rule{{Op: PutPart, Together: true, From: 6, Count: 4, Status: 500}}, map[int][]int{500: {61, 71, 12, 22}},
+		},
 		"first rule wins, both count": {
 			[]Rule{{Part: 4, Status: 500}, {Part: 4, Status: 501}, {Part: 4, From: 2, Status: 502}},
 			map[int][]int{500: {41}, 502: {42}},
@@ -93,25 +98,54 @@ func TestRulesCountKeysApart(t *testing.T) {
 	var s rules
 	s.add([]Rule{{Op: Create, Status: 500}})
 	for _, key := range []string{"a", "b"} {
-		if s.take(target{op: Create, bucket: "x", key: key}) == nil {
+		if s.take(target{op: Create, bucket: "x", key: key}, 1, time.Time{}) == nil {
 			t.Errorf("the first Create of %s was spared", key)
 		}
-		if s.take(target{op: Create, bucket: "x", key: key}) != nil {
+		if s.take(target{op: Create, bucket: "x", key: key}, 1, time.Time{}) != nil {
 			t.Errorf("the second Create of %s was hit", key)
 		}
 	}
-	if s.take(target{op: Create, bucket: "y", key: "a"}) == nil {
+	if s.take(target{op: Create, bucket: "y", key: "a"}, 1, time.Time{}) == nil {
 		t.Error("the first Create in another bucket was spared")
 	}
 	s.clear()
-	if s.take(target{op: Create, bucket: "z", key: "a"}) != nil {
+	if s.take(target{op: Create, bucket: "z", key: "a"}, 1, time.Time{}) != nil {
 		t.Error("a forgotten rule was applied")
+	}
+}
+
+func TestRulesForATime(t *testing.T) {
+	var s rules
+	s.add([]Rule{{Op: PutPart, Count: -1, For: 2 * time.Second}, {Op: Create, Count: 2, For: time.Hour}})
+	begin := time.Now()
+	for _, c := range []struct {
+		op  Op
+		at  time.Duration
+		hit bool
+	}{
+		{Create, 0, true}, {PutPart, 5 * time.Second, true}, {PutPart, 7*time.Second - 1, true},
+		{PutPart, 7 * time.Second, false}, {PutPart, 6 * time.Second, true},
+		{Create, 9 * time.Second, true}, {Create, 9 * time.Second, false},
+	} {
+		if hit := s.take(target{op: c.op}, 1, begin.Add(c.at)) != nil; hit != c.hit {
+			t.Errorf("%v after %v: hit is %v", c.op, c.at, hit)
+		}
+	}
+}
+
+func TestRulesForConnections(t *testing.T) {
+	var s rules
+	s.add([]Rule{{Conns: 2, Count: -1}})
+	for conn, want := range map[int64]bool{1: true, 2: true, 3: false} {
+		if hit := s.take(target{op: PutPart}, conn, time.Now()) != nil; hit != want {
+			t.Errorf("connection %d: hit is %v", conn, hit)
+		}
 	}
 }
 
 func TestEveryNeedsAPart(t *testing.T) {
 	r := Rule{Every: 3}
-	if r.matches(target{op: Complete}) {
+	if r.matches(target{op: Complete}, 1) {
 		t.Error("a request without part number is every third part")
 	}
 }

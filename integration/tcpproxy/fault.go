@@ -37,6 +37,20 @@ func (p *Proxy) Bandwidth(d Direction, kBps int) {
 	p.change(d, func(f *fault) { f.rate = kBps * 1000 })
 }
 
+// Link lets all connections together carry that many thousand bytes a second in
+// the direction, each as much as the others; 0 lifts the limit. The proxy reads
+// no faster than that, so that a client feels it as soon as the socket buffers
+// are full.
+func (p *Proxy) Link(d Direction, kBps int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if kBps <= 0 {
+		p.links[d] = nil
+		return
+	}
+	p.links[d] = &pacer{rate: kBps * 1000}
+}
+
 // Latency delays the bytes in the direction by delay, give or take up to
 // jitter. A connection then carries at most 256 KiB per delay, as with a small
 // TCP window.
@@ -82,6 +96,7 @@ func (p *Proxy) resetAll() {
 func (p *Proxy) Clear() {
 	p.mu.Lock()
 	p.resets = 0
+	p.links = [2]*pacer{}
 	p.mu.Unlock()
 	p.change(Upstream, func(f *fault) { *f = fault{} })
 	p.change(Downstream, func(f *fault) { *f = fault{} })

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	chunkSize = 8 << 10
-	queueLen  = 32 // chunks on their way in one direction of a connection
+	chunkSize = 32 << 10
+	queueLen  = 8 // chunks on their way in one direction of a connection
 
 	// socketBuffer is for each socket and direction; the kernel doubles it.
 	socketBuffer = 64 << 10
@@ -98,8 +98,12 @@ type chunk struct {
 // read fills the queue.
 func (l *link) read() {
 	for {
-		buf := make([]byte, chunkSize)
+		share := l.proxy.share(l.dir)
+		buf := make([]byte, share.most(chunkSize))
 		n, err := l.src.Read(buf)
+		if !l.pause(share.wait(n)) {
+			return
+		}
 		select {
 		case l.queue <- chunk{buf[:n], time.Now(), err}:
 		case <-l.pair.done:

@@ -38,7 +38,9 @@ type Proxy struct {
 	mu       sync.Mutex
 	listener net.Listener // nil: down
 	pairs    map[*pair]struct{}
+	accepted int
 	faults   [2]fault
+	links    [2]*pacer     // what all connections share; nil: as fast as it goes
 	resets   time.Duration // from accept to RST; 0: never
 	changed  chan struct{} // closed and replaced when faults changes
 }
@@ -70,6 +72,13 @@ func (p *Proxy) Addr() string { return p.addr }
 
 // URL is the address with http:// before it.
 func (p *Proxy) URL() string { return "http://" + p.addr }
+
+// Accepted is how many connections were made through the proxy so far.
+func (p *Proxy) Accepted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.accepted
+}
 
 // Down refuses connections and cuts those that exist. Down while down does
 // nothing.
@@ -165,6 +174,7 @@ func (p *Proxy) admit(ln net.Listener, q *pair) bool {
 		return false
 	}
 	p.pairs[q] = struct{}{}
+	p.accepted++
 	if p.resets > 0 {
 		q.timer = time.AfterFunc(p.resets, q.reset)
 	}

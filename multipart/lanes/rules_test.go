@@ -1,0 +1,36 @@
+package lanes_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/chunkup/chunkup/multipart/lanes"
+)
+
+// Somebody who waits is cancelled, and before he has noticed is granted a lane:
+// it goes to the next.
+func TestLaneOfSomebodyWhoLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := lanes.New(lanes.Options{Start: 1, Max: 1})
+		for range 1000 {
+			l := mustAcquire(t, g)
+			ctx, cancel := context.WithCancel(t.Context())
+			ask := func(ctx context.Context) {
+				if l, err := g.Acquire(ctx, false); err == nil {
+					l.Release(lanes.Ignored)
+				}
+			}
+			go ask(ctx)
+			synctest.Wait()
+			go ask(t.Context())
+			synctest.Wait()
+			cancel()
+			l.Release(lanes.Ignored)
+			synctest.Wait()
+			if g.Held() != 0 {
+				t.Fatalf("%d held, and nobody has it", g.Held())
+			}
+		}
+	})
+}
