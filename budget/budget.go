@@ -19,6 +19,10 @@
 // puts the endpoint in doubt: until something succeeds, first attempts wait for
 // the verdict of those who failed and try again. When all of those have given
 // up, a first attempt may take their place, one at a time, and pays like a retry.
+// When they say nothing for 15 seconds, for one hangs, and no retry waits to pay,
+// one first attempt may join them, and pays too; the next may after 15 seconds more
+// without a success or a failure. So what hangs does not hold others for long.
+//
 // From the failure that raises a doubt to the success that ends it there are at
 // most
 //
@@ -26,7 +30,8 @@
 //
 // requests, a breaker's probes and void attempts apart, and as many nominal parts
 // of bytes on the wire, whatever the sizes of the parts and whoever gives up.
-// (A part larger than the capacity counts instead of the capacity, see below.)
+// (A part larger than the capacity counts instead of the capacity, see below. With
+// a negative Floor there is one request more for each operation that gives up.)
 //
 // # Bytes
 //
@@ -80,6 +85,8 @@ type Options struct {
 	// Floor is what a second earns, in retries, whether anything succeeds or not.
 	// 0 means 0.5. Negative means nothing: then retries depend on successes and on
 	// what others give back, and if there are none they wait until their context ends.
+	// A first attempt that takes the place of all who gave up is free then, since
+	// nothing else would ever earn its price.
 	Floor float64
 }
 
@@ -97,10 +104,11 @@ type Budget struct {
 	part    int64     // nominal part, in bytes
 	shares  map[*Share]struct{}
 	doubt   bool
+	quiet   time.Time   // the last failure, or the last first attempt to start in doubt
 	trying  int         // operations whose verdict first attempts wait for
 	retries queue       // attempts that wait until they can pay
 	firsts  queue       // attempts that doubt holds
-	timer   *time.Timer // runs pump when the next in turn can pay
+	timer   *time.Timer // runs pump when the next in turn may start
 }
 
 // An amount is a price or a level: requests, and bytes in nominal parts.

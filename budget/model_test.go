@@ -20,6 +20,7 @@ type model struct {
 	nominal         int64
 	shares          []*modelShare
 	doubt           bool
+	quiet           time.Time            // the last failure, or first attempt granted in doubt
 	waiting         [2][]*modelOperation // first attempts and retries, by arrival
 	turns           [2][]*modelShare     // shares that have any of them, by turn
 	operations      []*modelOperation
@@ -38,7 +39,7 @@ type modelOperation struct {
 	share                  *modelShare
 	bytes                  int64
 	failed, trying, parked bool
-	paid                   bool // the attempt in progress
+	paid                   bool // for the attempt in progress
 	now                    *attempt
 	cancel                 func()
 	result                 <-chan result
@@ -60,11 +61,15 @@ type attempt struct {
 // An outage lasts from a failure that raises a doubt to the success that ends it.
 type outage struct {
 	from            time.Time
-	requests, parts float64 // in flight at its start
-	attempts        []*attempt
+	requests, parts float64    // in flight at its start
+	attempts, free  []*attempt // all, and those among them that cost nothing
+	gone            float64    // operations that ended
 }
 
-const tolerance = 1e-6
+const (
+	tolerance = 1e-6
+	silence   = 15 * time.Second // after which a verdict is no longer waited for
+)
 
 func (m *model) price(o *modelOperation) (parts float64) {
 	return float64(o.bytes) / float64(m.nominal)
@@ -78,10 +83,13 @@ func (m *model) earn(requests, parts float64) {
 
 // advance refills up to a time.
 func (m *model) advance(to time.Time) {
-	earned := to.Sub(m.at).Seconds() * m.options.Floor
+	earned := to.Sub(m.at).Seconds() * m.floor()
 	m.earn(earned, earned)
 	m.at = to
 }
+
+// floor is what a second earns.
+func (m *model) floor() float64 { return math.Max(0, m.options.Floor) }
 
 // spare is what the level has beyond the price of o: negative if it cannot pay.
 func (m *model) spare(o *modelOperation) float64 {
@@ -139,20 +147,25 @@ func (m *model) started(o *modelOperation, a *attempt, paid bool) {
 	}
 }
 
-// next returns the operation that is to be granted next, and whether it pays.
-func (m *model) next() (o *modelOperation, pays bool) {
-	kind := 1
-	if !m.doubt && len(m.waiting[0]) > 0 {
-		kind = 0
-	} else if !m.anyTries() {
-		kind = 0
+// next returns the operation that is to be granted next, whether it pays, and before
+// when it must not start even if it can.
+func (m *model) next() (o *modelOperation, pays bool, from time.Time) {
+	kind := 0
+	switch tries := m.anyTries(); {
+	case !m.doubt && len(m.waiting[0]) > 0: // free
+	case !tries: // takes the place of those who gave up
+		pays = m.floor() > 0
+	case len(m.waiting[1]) > 0:
+		kind, pays = 1, true
+	default: // joins those who say nothing
+		pays, from = true, m.quiet.Add(silence)
 	}
 	if len(m.turns[kind]) == 0 {
-		return nil, false
+		return nil, false, from
 	}
 	for _, w := range m.waiting[kind] {
 		if w.share == m.turns[kind][0] {
-			return w, kind == 1 || m.doubt
+			return w, pays, from
 		}
 	}
 	panic("a share has a turn and nobody who waits")
@@ -162,7 +175,7 @@ func (m *model) next() (o *modelOperation, pays bool) {
 // whether time alone has granted them, so that none may be late.
 func (m *model) grants(granted map[*modelOperation]time.Time, quiet bool) error {
 	for len(granted) > 0 {
-		o, pays := m.next()
+		o, pays, from := m.next()
 		if o == nil {
 			return errors.New("an attempt was granted although none was next")
 		}
@@ -174,26 +187,39 @@ func (m *model) grants(granted map[*modelOperation]time.Time, quiet bool) error 
 		moved := at.After(m.at)
 		m.advance(at)
 		m.unpark(o, true)
-		a := &attempt{requests: 1, parts: m.price(o)}
-		if pays {
-			spare := m.spare(o)
-			if spare < -tolerance {
-				return fmt.Errorf("a retry was granted %v short", -spare)
-			}
-			if quiet && moved && spare > tolerance {
-				return fmt.Errorf("a retry was granted late: %v to spare", spare)
-			}
-			m.requests--
-			m.parts -= a.parts
-			m.largest = math.Max(m.largest, a.parts)
+		if at.Before(from) {
+			return fmt.Errorf("a first attempt was granted after %v of silence", at.Sub(m.quiet))
 		}
-		m.started(o, a, pays)
-		o.trying = o.trying || m.doubt
+		if spare := m.spare(o); pays && spare < -tolerance {
+			return fmt.Errorf("an attempt was granted %v short", -spare)
+		} else if quiet && moved && at.After(from) && (!pays || spare > tolerance) {
+			return fmt.Errorf("an attempt was granted late (pays: %v, %v to spare, %v)", pays, spare, at.Sub(from))
+		}
+		m.granted(o, pays)
 	}
-	if o, pays := m.next(); o != nil && (!pays || m.spare(o) > tolerance) {
+	m.advance(time.Now())
+	o, pays, from := m.next()
+	if o != nil && !m.at.Before(from) && (!pays || m.spare(o) > tolerance) {
 		return fmt.Errorf("an attempt stays parked although it may start (pays: %v, %v to spare)", pays, m.spare(o))
 	}
 	return nil
+}
+
+// granted books a grant.
+func (m *model) granted(o *modelOperation, pays bool) {
+	a := &attempt{requests: 1, parts: m.price(o)}
+	if pays {
+		m.requests--
+		m.parts -= a.parts
+		m.largest = math.Max(m.largest, a.parts)
+	} else if m.doubt {
+		m.outage.free = append(m.outage.free, a)
+	}
+	m.started(o, a, pays)
+	if m.doubt && !o.failed {
+		m.quiet = m.at
+	}
+	o.trying = o.trying || m.doubt
 }
 
 // settle books a verdict.
@@ -217,7 +243,7 @@ func (m *model) settle(o *modelOperation, v budget.Verdict, sent int64) {
 		if !m.doubt {
 			m.raise(a)
 		}
-		o.failed, o.trying = true, true
+		o.failed, o.trying, m.quiet = true, true, m.at
 		back.requests = 0
 		if o.bytes > 0 {
 			share := float64(sent) / float64(o.bytes)
@@ -237,10 +263,15 @@ func (m *model) raise(failed *attempt) {
 			m.outage.attempts = append(m.outage.attempts, o.now)
 		}
 	}
-	for _, a := range m.outage.attempts {
-		m.outage.requests += a.requests
-		m.outage.parts += a.parts
+	m.outage.requests, m.outage.parts = sum(m.outage.attempts)
+}
+
+func sum(attempts []*attempt) (requests, parts float64) {
+	for _, a := range attempts {
+		requests += a.requests
+		parts += a.parts
 	}
+	return requests, parts
 }
 
 // check compares the level with the ledger, its range, and the bound of an outage.
@@ -263,16 +294,16 @@ func (m *model) check(l budget.Level) error {
 	if !m.doubt {
 		return nil
 	}
-	var requests, parts float64
-	for _, a := range m.outage.attempts {
-		requests += a.requests
-		parts += a.parts
+	requests, parts := sum(m.outage.attempts)
+	free, freeParts := sum(m.outage.free)
+	if free > m.outage.gone {
+		return fmt.Errorf("%v free attempts in an outage, and %v operations gave up", free, m.outage.gone)
 	}
-	earned := m.at.Sub(m.outage.from).Seconds() * m.options.Floor
-	if most := m.outage.requests + math.Max(capacity, 1) + earned; requests > most+tolerance {
+	earned := m.at.Sub(m.outage.from).Seconds() * m.floor()
+	if most := m.outage.requests + free + math.Max(capacity, 1) + earned; requests > most+tolerance {
 		return fmt.Errorf("%v requests in an outage, at most %v", requests, most)
 	}
-	if most := m.outage.parts + math.Max(capacity, m.largest) + earned; parts > most+tolerance*most {
+	if most := m.outage.parts + freeParts + math.Max(capacity, m.largest) + earned; parts > most+tolerance*most {
 		return fmt.Errorf("%v parts sent in an outage, at most %v", parts, most)
 	}
 	return nil

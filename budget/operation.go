@@ -3,6 +3,7 @@ package budget
 import (
 	"container/list"
 	"context"
+	"time"
 )
 
 // A Verdict says how an attempt ended, as far as the budget is concerned.
@@ -50,8 +51,8 @@ const (
 
 // Operation returns an operation whose every attempt puts this many bytes on the
 // wire; less than 0 counts as 0. It must be ended: while an operation that has
-// failed goes on, it holds the first attempts of others. It is safe for
-// concurrent use.
+// failed goes on, it holds the first attempts of others, for 15 seconds or more. It
+// is safe for concurrent use.
 func (s *Share) Operation(bytes int64) *Operation {
 	return &Operation{share: s, bytes: max(bytes, 0)}
 }
@@ -136,7 +137,7 @@ func (o *Operation) Current() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o.must(begun, "Current")
-	return o.failed || o.charge.requests > 0 || !b.doubt
+	return o.failed || o.trying || !b.doubt // trying: it began in doubt
 }
 
 // Settle ends the attempt begun. sent is how many bytes it put on the wire, at
@@ -184,6 +185,7 @@ func (o *Operation) settle(v Verdict, sent int64) {
 		b.credit(amount{b.ratio * price.requests, b.ratio * price.parts})
 	case Failure:
 		b.doubt = true
+		b.quiet = time.Now()
 		o.failed = true
 		o.tries(true)
 		sent = min(max(sent, 0), o.bytes)

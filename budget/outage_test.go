@@ -19,6 +19,7 @@ type outageCase struct {
 	uploads        []outageUpload
 	lanes, parts   int           // of all uploads together
 	attempts       int           // after which a part gives up
+	hang           int64         // of so many attempts one lasts for up to two minutes; 0: none
 	begins, ends   time.Duration // of the outage
 	seed           uint64
 }
@@ -46,19 +47,20 @@ func drawUpload(t *rapid.T) outageUpload {
 }
 
 // A dead store gets no more than what was in flight, the capacity and what time
-// earns, in requests and in bytes, whatever the sizes, of however many uploads, and
-// whoever gives up and makes room for fresh parts; and when it is back everything
-// ends.
+// earns, in requests and in bytes, whatever the sizes, of however many uploads,
+// whoever gives up and makes room for fresh parts, and whatever hangs until others
+// go; and when it is back everything ends.
 func TestOutage(t *testing.T) {
 	check(t, 10_000, func(rt *rapid.T) func(*testing.T) error {
 		begins := time.Duration(rapid.Int64Range(1, int64(20*time.Second)).Draw(rt, "outage begins"))
 		c := outageCase{
 			retries:  float64(rapid.IntRange(1, 20).Draw(rt, "retries")),
-			floor:    rapid.SampledFrom([]float64{0.1, 0.5, 2}).Draw(rt, "floor"),
+			floor:    rapid.SampledFrom([]float64{0.5, 0.1, 0.02, 2}).Draw(rt, "floor"),
 			uploads:  rapid.SliceOfN(rapid.Custom(drawUpload), 1, 4).Draw(rt, "uploads"),
 			lanes:    rapid.IntRange(1, 16).Draw(rt, "lanes"),
 			parts:    rapid.IntRange(1, 60).Draw(rt, "parts"),
 			attempts: rapid.IntRange(1, 8).Draw(rt, "attempts"),
+			hang:     rapid.SampledFrom([]int64{0, 1, 2, 10}).Draw(rt, "one in so many hangs"),
 			begins:   begins,
 			ends:     begins + time.Duration(rapid.Int64Range(0, int64(2*time.Minute)).Draw(rt, "outage")),
 			seed:     rapid.Uint64().Draw(rt, "seed"),
@@ -128,7 +130,7 @@ func (r *outageRun) part(t *testing.T, share *budget.Share, size int64) {
 			return
 		}
 		inOutage := r.dead()
-		time.Sleep(time.Duration(r.draw(int64(3 * time.Second))))
+		time.Sleep(r.lasts())
 		if !r.dead() {
 			o.Settle(budget.Success, size)
 			return
@@ -143,6 +145,15 @@ func (r *outageRun) part(t *testing.T, share *budget.Share, size int64) {
 		o.Settle(budget.Failure, sent)
 		time.Sleep(time.Duration(r.draw(int64(2 * time.Second))))
 	}
+}
+
+// lasts returns how long an attempt lasts.
+func (r *outageRun) lasts() time.Duration {
+	most := 3 * time.Second
+	if r.hang > 0 && r.draw(r.hang) == 0 {
+		most = 2 * time.Minute
+	}
+	return time.Duration(r.draw(int64(most)))
 }
 
 // dead tells whether the store fails whatever ends now.

@@ -25,7 +25,8 @@ type deadCase struct {
 type deadRun struct {
 	deadCase
 	b       *budget.Budget
-	largest float64 // price, in parts, at least a request's
+	shares  []*budget.Share // of the uploads
+	largest float64         // price, in parts, at least a request's
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -36,7 +37,8 @@ type deadRun struct {
 // Nothing parked waits for ever though nothing ever succeeds. A retry that is the
 // k-th in its line, with n uploads, is served when time has earned k·n of the most
 // expensive retries and whatever debt there may be: each of the others has had k
-// turns at most. First attempts come when those who failed have given up.
+// turns at most. First attempts come when those who failed have given up, or say
+// nothing for long.
 func TestParkedWaitIsBounded(t *testing.T) {
 	check(t, 10_000, func(rt *rapid.T) func(*testing.T) error {
 		c := deadCase{
@@ -51,24 +53,29 @@ func TestParkedWaitIsBounded(t *testing.T) {
 	})
 }
 
-func (c deadCase) run(t *testing.T) error {
+// join makes the budget of the uploads.
+func (c deadCase) join() *deadRun {
 	r := &deadRun{
 		deadCase: c, b: budget.New(budget.Options{Retries: c.retries, Floor: c.floor}),
 		random: rand.New(rand.NewPCG(c.seed, 2)), parked: map[*budget.Share]int{},
 	}
-	var shares []*budget.Share
 	var nominal, largest int64
 	for _, u := range c.uploads {
-		shares = append(shares, r.b.Join(u.nominal))
+		r.shares = append(r.shares, r.b.Join(u.nominal))
 		nominal, largest = max(nominal, u.nominal), max(largest, u.largest)
 	}
 	r.largest = max(1, float64(largest)/float64(nominal))
+	return r
+}
+
+func (c deadCase) run(t *testing.T) error {
+	r := c.join()
 	// Every attempt of every operation, one after the other, after the last has come.
-	all := len(shares) * c.operations * c.attempts
+	all := len(r.shares) * c.operations * c.attempts
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(all+1)*4*time.Second+r.earn(all))
 	defer cancel()
 	var wg sync.WaitGroup
-	for i, share := range shares {
+	for i, share := range r.shares {
 		for range c.operations {
 			size := c.uploads[i].largest - r.draw(c.uploads[i].largest/2)
 			wg.Go(func() { r.fail(ctx, share, size) })

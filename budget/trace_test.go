@@ -52,7 +52,7 @@ func drawStep() *rapid.Generator[step] {
 			}).Draw(t, "verdict")
 			s.sent = rapid.SampledFrom([]int64{0, 10, 100, 100, 100}).Draw(t, "sent")
 		case "sleep":
-			s.wait = time.Duration(rapid.Int64Range(1, int64(20*time.Second)).Draw(t, "wait"))
+			s.wait = time.Duration(rapid.Int64Range(1, int64(40*time.Second)).Draw(t, "wait"))
 		}
 		return s
 	})
@@ -60,13 +60,14 @@ func drawStep() *rapid.Generator[step] {
 
 // On every trace the budget does what the ledger says: who is granted what, when,
 // in which turn; the level, its range, and the bound of an outage. At the end
-// everybody fails and gives up, and still nobody stays parked.
+// everybody fails and gives up, retries without hope at last, and still nobody stays
+// parked.
 func TestTraces(t *testing.T) {
 	check(t, 10_000, func(rt *rapid.T) func(*testing.T) error {
 		options := budget.Options{
 			Retries: rapid.SampledFrom([]float64{0.5, 1, 3, 10, 16}).Draw(rt, "retries"),
 			Ratio:   rapid.SampledFrom([]float64{0.1, 0.5, 1}).Draw(rt, "ratio"),
-			Floor:   rapid.SampledFrom([]float64{0.5, 0.05, 3}).Draw(rt, "floor"),
+			Floor:   rapid.SampledFrom([]float64{0.5, 0.05, 3, -1}).Draw(rt, "floor"),
 		}
 		parts := rapid.SliceOfN(drawSizes(), 1, 3).Draw(rt, "parts")
 		steps := rapid.SliceOfN(drawStep(), 5, 60).Draw(rt, "steps")
@@ -147,10 +148,8 @@ func (tr *trace) step(s step) error {
 		}
 	case "cancel":
 		if o := pick(tr.operations, s.who, isParked); o != nil {
-			tr.unpark(o, false)
-			o.cancel()
-			if r := <-o.result; !errors.Is(r.err, context.Canceled) {
-				return fmt.Errorf("a cancelled Begin returned %v", r.err)
+			if err := tr.withdraw(o); err != nil {
+				return err
 			}
 		}
 	case "join":
@@ -206,12 +205,23 @@ func (tr *trace) launch(o *modelOperation) error {
 	return tr.observe(false)
 }
 
+// withdraw cancels a parked Begin.
+func (tr *trace) withdraw(o *modelOperation) error {
+	tr.unpark(o, false)
+	o.cancel()
+	if r := <-o.result; !errors.Is(r.err, context.Canceled) {
+		return fmt.Errorf("a cancelled Begin returned %v", r.err)
+	}
+	return nil
+}
+
 // end gives the operation up.
 func (tr *trace) end(o *modelOperation) {
 	if o.now != nil {
 		tr.settle(o, budget.Void, 0)
 	}
 	o.trying = false
+	tr.outage.gone++
 	tr.operations = slices.DeleteFunc(tr.operations, func(other *modelOperation) bool { return other == o })
 	o.End()
 }
@@ -237,7 +247,6 @@ func (tr *trace) observe(quiet bool) error {
 	if err := tr.grants(granted, quiet); err != nil {
 		return err
 	}
-	tr.advance(time.Now())
 	return tr.check(tr.b.Level())
 }
 
@@ -256,12 +265,7 @@ func (tr *trace) giveUp() error {
 				return fmt.Errorf("giving up: %w", err)
 			}
 		}
-		var wait time.Duration
-		if next, _ := tr.next(); next != nil {
-			wait = time.Duration(max(0, -tr.spare(next)) / tr.options.Floor * float64(time.Second))
-		}
-		time.Sleep(wait + time.Microsecond)
-		if err := tr.observe(true); err != nil {
+		if err := tr.await(); err != nil {
 			return fmt.Errorf("giving up: %w", err)
 		}
 	}
@@ -269,4 +273,22 @@ func (tr *trace) giveUp() error {
 		return fmt.Errorf("%d stay parked for ever", parked)
 	}
 	return nil
+}
+
+// await lets pass what the next in turn needs. If time earns nothing, a retry that
+// cannot pay is cancelled, and ends when its turn to give up comes.
+func (tr *trace) await() error {
+	next, _, from := tr.next()
+	var wait time.Duration
+	switch floor := tr.floor(); {
+	case next == nil:
+	case floor > 0:
+		wait = time.Duration(max(0, -tr.spare(next)) / floor * float64(time.Second))
+	case next.failed:
+		if err := tr.withdraw(next); err != nil {
+			return err
+		}
+	}
+	time.Sleep(max(wait, from.Sub(tr.at)) + time.Microsecond)
+	return tr.observe(true)
 }

@@ -181,7 +181,7 @@ func TestJoinServesTheParked(t *testing.T) {
 	})
 }
 
-// The timer is set only for somebody who waits for a refill.
+// The timer is set only for somebody who waits for a refill or for silence.
 func TestTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(budget.Options{Retries: 1})
@@ -189,14 +189,15 @@ func TestTimer(t *testing.T) {
 		ops := failing(share, 2, mib)
 		mustBegin(t, ops[0])
 		ctx, cancel := context.WithCancel(t.Context())
-		first := begin(ctx, share.Operation(mib))
-		if b.Disarm() {
-			t.Error("the timer is set for a first attempt that waits for a verdict")
+		for _, o := range []*budget.Operation{share.Operation(mib), ops[1]} {
+			parked := begin(ctx, o)
+			if !b.Disarm() {
+				t.Error("the timer is not set for who waits")
+			}
+			defer func() { <-parked }()
 		}
-		parked := begin(ctx, ops[1])
 		cancel()
-		<-first
-		<-parked
+		synctest.Wait()
 		if b.Disarm() {
 			t.Error("the timer is set and nobody waits")
 		}

@@ -123,24 +123,6 @@ func expired(t *testing.T) {
 	l.holds(t, src)
 }
 
-// small is for small parts of which every fourth is cut at first, so that the
-// next attempt asks before it sends.
-func small(t *testing.T, rules ...rawstore.Rule) *rawLab {
-	cut := rawstore.Rule{
-		Op: rawstore.PutPart,
-		Match: func(r *http.Request) bool {
-			var part int
-			fmt.Sscan(r.URL.Query().Get("partNumber"), &part)
-			return part%4 == 0
-		},
-		Do: []rawstore.Step{rawstore.Read(16 * kib), rawstore.Reset()},
-	}
-	l := newRawLab(t, wire.Limits{}, rawstore.Options{Rules: append([]rawstore.Rule{cut}, rules...)})
-	l.options.PartSize = 64 * kib
-	l.endpoint = multipart.EndpointOptions{Lanes: 4, Budget: budget.Options{Retries: 100}}
-	return l
-}
-
 func deafToExpect(t *testing.T) {
 	tests := map[string]func(*testing.T){}
 	for i := range rounds {
@@ -156,14 +138,14 @@ func refusesExpect(t *testing.T) {
 		asksOnce(t, 12, rawstore.Rule{
 			Op: rawstore.PutPart, Count: -1,
 			Match: func(r *http.Request) bool { return r.Header.Get("Expect") != "" },
-			Do:    []rawstore.Step{rawstore.Refuse(http.StatusExpectationFailed, "", ""), rawstore.Close()},
+			Do:    early(http.StatusExpectationFailed, "text/plain", "no"),
 		})
 	}
 }
 
 // asksOnce uploads small parts of which every fourth is cut at first, so that the
 // next attempt asks before it sends. By the rule that is in vain, and must not be
-// done again. There is one lane, so that no part can ask while another waits.
+// done again, but by one that was to ask already when the first was refused.
 func asksOnce(t *testing.T, parts int, rule rawstore.Rule) {
 	cut := rawstore.Rule{
 		Op: rawstore.PutPart,
@@ -179,10 +161,14 @@ func asksOnce(t *testing.T, parts int, rule rawstore.Rule) {
 	l.endpoint = multipart.EndpointOptions{Lanes: 1, Budget: budget.Options{Retries: 100}}
 	res := l.uploaded(t, check.Pattern(int64(parts)*64*kib))
 	asked := slices.DeleteFunc(l.store.Of(rawstore.PutPart, 0), func(r rawstore.Request) bool { return !r.Asked })
-	if len(asked) != 1 || asked[0].First.Sub(asked[0].Start) > 2*time.Second {
-		t.Errorf("asked in vain, again and again or for long: %+v", asked)
+	var waited time.Duration
+	for _, r := range asked {
+		waited += max(r.First.Sub(r.Start), 0)
 	}
-	if res.Retries < parts/4 || res.Retries > parts/4+1 {
+	if len(asked) == 0 || len(asked) > 2 || waited > 2500*time.Millisecond {
+		t.Errorf("%d asked in vain and waited for %v", len(asked), waited)
+	}
+	if res.Retries < parts/4 || res.Retries > parts/4+len(asked) {
 		t.Errorf("%d retries of %d parts that were cut", res.Retries, parts/4)
 	}
 }

@@ -175,8 +175,9 @@ func (d *dialed) closed(local string) bool {
 	return c != nil && errors.Is(c.SetDeadline(time.Time{}), net.ErrClosed)
 }
 
-// early is a refusal that is sent and closed before the request's body is read.
+// early is a refusal that is sent before the request's body is read, and then the
+// connection is closed, as it says.
 func early(status int, contentType, body string) []rawstore.Step {
-	head := http.Header{"Content-Type": {contentType}}
+	head := http.Header{"Content-Type": {contentType}, "Connection": {"close"}}
 	return []rawstore.Step{rawstore.Answer(status, head, body), rawstore.Close()}
 }

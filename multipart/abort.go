@@ -65,6 +65,7 @@ func (r *run) dropParts(ctx context.Context) error {
 // tryControl makes one clean-up call, with its own retries.
 func (r *run) tryControl(ctx context.Context, op wire.Operation, f func(context.Context) error) error {
 	c := r.newCall(op, 0, 0)
+	c.cleanup = true
 	defer c.pay.End()
 	return r.do(ctx, c, func(ctx context.Context) result { return controlResult(f(ctx)) })
 }

@@ -22,7 +22,7 @@ func (r *run) admit(ctx context.Context, c *call) (*breaker.Permit, error) {
 		}
 	}
 	if c.expired && !c.data {
-		if err := r.renew(ctx, c); err != nil {
+		if err := r.renewForControl(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -37,6 +37,13 @@ func (r *run) admit(ctx context.Context, c *call) (*breaker.Permit, error) {
 // admitOnce returns neither permit nor error if the endpoint's state changed
 // while it waited.
 func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
+	if r.isRefusable(c) { // at once, whatever else it would have to wait for
+		permit, err := r.endpoint.breaker.Allow(c.name)
+		if err != nil {
+			return nil, err
+		}
+		permit.Report(breaker.Ignored)
+	}
 	err := c.excused(func() error { return r.endpoint.awake.sleep(ctx, r.endpoint.held()) })
 	if err != nil {
 		return nil, err
@@ -70,7 +77,7 @@ func (r *run) admitOnce(ctx context.Context, c *call) (*breaker.Permit, error) {
 
 // mayStart asks breaker, budget and store again, after a wait for something else.
 func (r *run) mayStart(c *call, permit *breaker.Permit) bool {
-	return permit.Current() && (permit.Probe() || c.pay.Current()) && r.endpoint.held() == 0
+	return permit.Current() && (c.free || c.pay.Current()) && r.endpoint.held() == 0
 }
 
 // release gives back what an attempt that will not be made has taken.
@@ -88,11 +95,17 @@ func (c *call) leave(o lanes.Outcome) {
 	}
 }
 
+// isRefusable tells the first attempt of an upload that would not wait for an
+// endpoint which is down.
+func (r *run) isRefusable(c *call) bool {
+	return c.first && c.attempts == 0 && !r.options.WaitOpen
+}
+
 // passBreaker waits at an open breaker, holding and paying nothing. The first
 // call of an upload is refused instead, unless the caller asked to wait.
 func (r *run) passBreaker(ctx context.Context, c *call) (*breaker.Permit, error) {
 	b := r.endpoint.breaker
-	if c.first && c.attempts == 0 && !r.options.WaitOpen {
+	if r.isRefusable(c) {
 		return b.Allow(c.name)
 	}
 	if c.last == nil {
@@ -110,9 +123,10 @@ func (r *run) passBreaker(ctx context.Context, c *call) (*breaker.Permit, error)
 
 // payFor pays for a retry, waiting while the budget is empty. A first attempt
 // is free, but waits while the endpoint is in doubt: others are in trouble, and
-// for as long as they are, it is not. A probe does neither.
+// for as long as they are, it is not. A probe does neither, nor does cleaning up: an
+// upload that has failed asks for less and not for more.
 func (r *run) payFor(ctx context.Context, c *call, permit *breaker.Permit) error {
-	if permit.Probe() {
+	if c.free = permit.Probe() || c.cleanup && c.last == nil; c.free {
 		c.pay.Probe()
 		return nil
 	}
@@ -154,11 +168,11 @@ func (r *run) bounded(ctx context.Context, c *call, wait func(context.Context) e
 		return wait(ctx)
 	}
 	for {
-		deadline := r.patience(c)
+		began, deadline := time.Now(), r.patience(c)
 		bound, cancel := context.WithDeadlineCause(ctx, deadline, ErrElapsed)
 		err := wait(bound)
 		cancel()
-		if errors.Is(err, ErrElapsed) && time.Since(deadline) > overslept {
+		if errors.Is(err, ErrElapsed) && min(time.Since(deadline), time.Since(began)) > overslept {
 			r.progress.seen()
 		}
 		if !errors.Is(err, ErrElapsed) || !r.patience(c).After(deadline) {

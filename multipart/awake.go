@@ -109,7 +109,7 @@ func (a *awake) attempt(ctx context.Context) (context.Context, func()) {
 // sleep waits for d by the wall clock, or for the end of ctx, whose cause it then
 // returns.
 func (a *awake) sleep(ctx context.Context, d time.Duration) error {
-	until := a.now().Add(d)
+	wall, until := a.now().Add(d), time.Now().Add(d)
 	for d > 0 {
 		a.mu.Lock()
 		woke := a.woke
@@ -120,7 +120,7 @@ func (a *awake) sleep(ctx context.Context, d time.Duration) error {
 			return nil
 		case <-woke:
 			t.Stop()
-			d = until.Sub(a.now())
+			d = min(wall.Sub(a.now()), time.Until(until)) // a clock may have been set back
 		case <-ctx.Done():
 			t.Stop()
 			return context.Cause(ctx)

@@ -17,18 +17,20 @@ import (
 // call is one operation from its first attempt to its end: what the retry loop
 // remembers about it.
 type call struct {
-	op    wire.Operation
-	part  int
-	name  string // tells operations apart at the breaker
-	bytes int64  // what one attempt puts on the wire
-	data  bool   // it is of the data plane: takes a lane
-	first bool   // the first of an upload: refused, not kept waiting, by an open breaker
-	inner bool   // part of completing: its success is not another operation's
-	pay   *budget.Operation
-	waits *schedule
-	lane  *lanes.Lane // while an attempt is under way
+	op      wire.Operation
+	part    int
+	name    string // tells operations apart at the breaker
+	bytes   int64  // what one attempt puts on the wire
+	data    bool   // it is of the data plane: takes a lane
+	first   bool   // the first of an upload: refused, not kept waiting, by an open breaker
+	cleanup bool   // drops what a failed upload has left
+	inner   bool   // part of completing: its success is not another operation's
+	pay     *budget.Operation
+	waits   *schedule
+	lane    *lanes.Lane // while an attempt is under way
 
 	permit *breaker.Permit // of the attempt under way
+	free   bool            // which neither pays nor heeds doubt
 
 	began     time.Time
 	since     time.Time // it has been in trouble: the elapsed bound counts from here
@@ -42,16 +44,17 @@ type call struct {
 	mintless  int       // attempts in a row for which there was no request
 	minted    time.Time // the last request
 	request   presign.Request
-	wait      time.Duration // before the next attempt
-	reason    string        // of that wait
-	ambiguous bool          // an earlier attempt may have been applied
-	expect    bool          // the last attempt may have hidden a refusal
-	fresh     bool          // the last attempt's connection, or the way to it, was bad
-	expired   bool          // the last attempt's request was refused for its age, or for what a new one may mend
-	once      bool          // no more than one new request may mend it
-	last      error         // what failed last
-	troubled  bool          // counted in others
-	others    *atomic.Int64 // the endpoint's operations that are in trouble, this one included
+	refused   presign.Request // the last that was refused as expired
+	wait      time.Duration   // before the next attempt
+	reason    string          // of that wait
+	ambiguous bool            // an earlier attempt may have been applied
+	expect    bool            // the last attempt may have hidden a refusal
+	fresh     bool            // the last attempt's connection, or the way to it, was bad
+	expired   bool            // the last attempt's request was refused for its age, or for what a new one may mend
+	once      bool            // no more than one new request may mend it
+	last      error           // what failed last
+	troubled  bool            // counted in others
+	others    *atomic.Int64   // the endpoint's operations that are in trouble, this one included
 }
 
 // newCall begins an operation; its end must be told to c.pay.

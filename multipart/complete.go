@@ -68,6 +68,12 @@ func (r *run) complete(ctx context.Context) error {
 		case !ok:
 			return err
 		}
+		if neverConnected(doubt.err) && !c.ambiguous { // no attempt can have been applied
+			if doubt.stopped != nil {
+				return r.fail(c, doubt.err, doubt.stopped)
+			}
+			continue
+		}
 		c.ambiguous = true
 		again, err := r.lookUp(ctx, c, doubt)
 		if err != nil || !again {

@@ -91,7 +91,7 @@ func NewEndpoint(o EndpointOptions) *Endpoint {
 	}
 	e.awake = newAwake(o.Wall, e.woke)
 	if o.Bandwidth > 0 {
-		e.pace = rate.NewLimiter(rate.Limit(o.Bandwidth), paceBurst)
+		e.pace = newPace(o.Bandwidth)
 	}
 	also := o.Breaker.OnChange
 	o.Breaker.OnChange = func(from, to breaker.State) {

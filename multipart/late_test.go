@@ -17,7 +17,7 @@ import (
 func troubles(t *testing.T, l *lab) map[string]func() {
 	return map[string]func(){
 		"breaker opens":     l.endpoint.Fail,
-		"doubt":             func() { time.AfterFunc(time.Minute, l.endpoint.Doubt(t.Context())) },
+		"doubt":             func() { time.AfterFunc(10*time.Second, l.endpoint.Doubt(t.Context())) },
 		"store wants pause": l.endpoint.Hold,
 	}
 }
@@ -53,7 +53,7 @@ func TestLateLane(t *testing.T) {
 				if _, err := l.upload(t.Context(), body); err != nil {
 					t.Fatal(err)
 				}
-				if d := l.firstPart(t).Sub(start); d < time.Minute {
+				if d := l.firstPart(t).Sub(start); d < 10*time.Second {
 					t.Errorf("the part went after %v", d)
 				}
 				l.stored(t, body)
@@ -89,7 +89,7 @@ func TestLateDigest(t *testing.T) {
 				if _, err := l.uploader(t, l.Mem, l.Mem).Upload(t.Context(), object, src); err != nil {
 					t.Fatal(err)
 				}
-				if d := l.firstPart(t).Sub(start); d < time.Minute {
+				if d := l.firstPart(t).Sub(start); d < 10*time.Second {
 					t.Errorf("the part went after %v", d)
 				}
 				l.wantRequests(t, wire.PutPart, 1)

@@ -19,6 +19,9 @@ const (
 	// is called stalled.
 	stallBytes = 256 << 10
 
+	// longestStall bounds by how much.
+	longestStall = 4
+
 	// longestStretch bounds how often a part's deadline doubles.
 	longestStretch = 64
 )
@@ -51,21 +54,23 @@ func (l *link) floor(minRate int64, n int) float64 {
 	return floor
 }
 
-// stall is the stall bound: long enough for a slow connection to show life.
+// stall is the stall bound: long enough for a slow connection to show life, but
+// at most longestStall times what it is for others.
 func (l *link) stall(bound time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.each > 0 {
-		bound = max(bound, time.Duration(stallBytes/l.each*float64(time.Second)))
+	if l.each == 0 {
+		return bound
 	}
-	return bound
+	life := time.Duration(stallBytes / l.each * float64(time.Second))
+	return min(max(bound, life), longestStall*bound)
 }
 
 // missed learns from a part that missed its deadline. One that was much slower
 // than the others is no word about the link.
 func (l *link) missed(own, all float64, n int) {
 	each := all / float64(max(n, 1))
-	if own < leastLearned || own < each/4 {
+	if own < leastLearned || each < leastLearned || own < each/4 {
 		return
 	}
 	l.mu.Lock()
@@ -109,10 +114,12 @@ type passage struct {
 	stretch  int        // the deadline is so many times as long
 	inFlight func() int // parts that share the link
 
-	start  time.Time // of sending; zero before
-	before int64     // bytes of all parts at the start
+	begun  bool  // sending has
+	before int64 // bytes of all parts then
+	first  int   // parts that shared the link then
 	own    atomic.Int64
 	most   int // parts that shared the link, at the most
+	start  time.Time
 }
 
 func (p *passage) moved(n int) {
@@ -120,21 +127,25 @@ func (p *passage) moved(n int) {
 	p.link.moved.Add(int64(n))
 }
 
-// deadline is the send deadline. It is asked for when sending starts, and again
-// when it runs out: more parts may share the link by then, or another may have
-// found out that it is slow. If not, the part dies, and is the one that found
-// out.
-func (p *passage) deadline() time.Duration {
-	p.most = max(p.most, p.inFlight())
-	if p.start.IsZero() {
-		p.start, p.before = time.Now(), p.link.moved.Load()
+// deadline is the send deadline after so much time spent on sending. It is asked
+// for when sending starts, and again when it runs out: more parts may share the
+// link by then, or another may have found out that it is slow. If not, the part
+// dies, and is the one that found out.
+func (p *passage) deadline(spent time.Duration) time.Duration {
+	now := p.inFlight()
+	p.most = max(p.most, now)
+	if !p.begun {
+		p.begun, p.start, p.before, p.first = true, time.Now(), p.link.moved.Load(), now
 	}
 	d := p.bound()
-	if elapsed := time.Since(p.start); elapsed >= d {
-		p.link.missed(float64(p.own.Load())/elapsed.Seconds(), p.rate(elapsed), p.most)
+	if spent >= d {
+		p.link.missed(float64(p.own.Load())/spent.Seconds(), p.rate(spent), p.company(now))
 	}
 	return d
 }
+
+// company is how many parts shared the link, as a rule.
+func (p *passage) company(now int) int { return max((p.first+now)/2, 1) }
 
 func (p *passage) bound() time.Duration {
 	l := p.limits
@@ -144,13 +155,13 @@ func (p *passage) bound() time.Duration {
 }
 
 // rate is that of all parts together since the start, in bytes a second.
-func (p *passage) rate(elapsed time.Duration) float64 {
-	return float64(p.link.moved.Load()-p.before) / max(elapsed.Seconds(), 1e-3)
+func (p *passage) rate(spent time.Duration) float64 {
+	return float64(p.link.moved.Load()-p.before) / max(spent.Seconds(), 1e-3)
 }
 
 // arrived tells that the part is there.
 func (p *passage) arrived() {
-	if !p.start.IsZero() {
-		p.link.done(p.rate(time.Since(p.start)), p.most, p.limits.MinRate)
+	if p.begun {
+		p.link.done(p.rate(time.Since(p.start)), p.company(p.inFlight()), p.limits.MinRate)
 	}
 }

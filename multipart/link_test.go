@@ -28,6 +28,9 @@ func TestFloor(t *testing.T) {
 	if got := l.stall(15 * time.Second); got != 52428800*time.Microsecond {
 		t.Errorf("stall bound at 5 kB/s: %v", got)
 	}
+	if got := l.stall(2 * time.Second); got != 8*time.Second {
+		t.Errorf("stall bound of 2 s at 5 kB/s: %v", got)
+	}
 	l.missed(20_000, 80_000, 4)
 	if l.whole != 40_000 || l.each != 5_000 {
 		t.Errorf("a faster miss has raised what was known: %v, %v", l.whole, l.each)
@@ -39,6 +42,8 @@ func TestSickConnection(t *testing.T) {
 	var l link
 	l.missed(1_000, 40_000, 8)
 	l.missed(499, 499, 1)
+	l.missed(499, 4_000, 8)
+	l.missed(1_000, 1_000, 8) // so many cannot have been there
 	if l.whole != 0 || l.each != 0 {
 		t.Errorf("learned %v, %v", l.whole, l.each)
 	}
@@ -71,7 +76,7 @@ func TestOnlyOneDies(t *testing.T) {
 		var ways []*passage
 		for range 8 {
 			p := &passage{link: &l, limits: wire.Limits{}.WithDefaults(), size: 8 << 20, stretch: 1, inFlight: func() int { return 8 }}
-			if d := p.deadline(); d.Round(time.Second) != 351*time.Second {
+			if d := p.deadline(0); d.Round(time.Second) != 351*time.Second {
 				t.Fatalf("deadline %v", d)
 			}
 			ways = append(ways, p)
@@ -82,9 +87,9 @@ func TestOnlyOneDies(t *testing.T) {
 			p.moved(5_000 * 351)
 		}
 		for _, p := range ways {
-			if p.deadline() <= 351*time.Second {
+			if p.deadline(351*time.Second) <= 351*time.Second {
 				dead++
-			} else if d := p.deadline(); d < 8<<20/5_000*time.Second {
+			} else if d := p.deadline(351 * time.Second); d < 8<<20/5_000*time.Second {
 				t.Errorf("the others get %v", d)
 			}
 		}
@@ -102,18 +107,18 @@ func TestOnlyOneDies(t *testing.T) {
 func TestDeadlineGrowsWithCompany(t *testing.T) {
 	n := 1
 	p := &passage{link: &link{}, limits: wire.Limits{}.WithDefaults(), size: 2_000_000, stretch: 1, inFlight: func() int { return n }}
-	alone := p.deadline()
+	alone := p.deadline(0)
 	n = 4
-	shared := p.deadline()
+	shared := p.deadline(alone)
 	n = 2
-	if later := p.deadline(); alone != 25*time.Second || shared != 55*time.Second || later != shared {
+	if later := p.deadline(alone); alone != 25*time.Second || shared != 55*time.Second || later != shared {
 		t.Errorf("alone %v, among four %v, later %v", alone, shared, later)
 	}
 }
 
 func TestDeadlineDoesNotOverflow(t *testing.T) {
 	p := &passage{link: &link{}, limits: wire.Limits{MinRate: 1}.WithDefaults(), size: 1 << 62, stretch: longestStretch, inFlight: func() int { return 64 }}
-	if d := p.deadline(); d <= 0 {
+	if d := p.deadline(0); d <= 0 {
 		t.Errorf("deadline %v", d)
 	}
 }

@@ -50,18 +50,23 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 		reason = "expired"
 	}
 	request, err := r.mintOnce(ctx, c, part, reason)
+	var stale *presign.Request
 	if err == nil && isOver(request) {
+		// By our clock: if there is a newer one, the store's has to judge.
+		stale = &presign.Request{URL: request.URL, Header: request.Header}
 		request, err = r.mintOnce(ctx, c, part, "expiring")
 	}
-	if err == nil && c.isDead(request) && !c.once && r.endpoint.awake.sleep(ctx, signatureTick) == nil {
-		request, err = r.mintOnce(ctx, c, part, "expired")
+	if err == nil && c.isDead(request) && !c.once {
+		if err = r.endpoint.awake.sleep(ctx, signatureTick); err == nil {
+			request, err = r.mintOnce(ctx, c, part, "expired")
+		}
 	}
-	if err == nil && (isOver(request) || c.isDead(request)) {
+	if err == nil && (c.isDead(request) || stale != nil && same(request, *stale)) {
 		return request, &deadError{at: request.NotAfter}
 	}
-	c.request = request
 	switch {
 	case err == nil:
+		c.request = request
 		return request, nil
 	case canceled(ctx):
 		return request, context.Cause(ctx)
@@ -74,8 +79,10 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 const signatureTick = time.Second
 
 // isDead tells a request that the store has refused as expired before.
-func (c *call) isDead(r presign.Request) bool {
-	return c.expired && r.URL == c.request.URL && maps.EqualFunc(r.Header, c.request.Header, slices.Equal)
+func (c *call) isDead(r presign.Request) bool { return c.expired && same(r, c.refused) }
+
+func same(a, b presign.Request) bool {
+	return a.URL == b.URL && maps.EqualFunc(a.Header, b.Header, slices.Equal)
 }
 
 func isOver(r presign.Request) bool {
@@ -110,12 +117,41 @@ func (r *run) mintOnce(ctx context.Context, c *call, p presign.Part, reason stri
 func (r *run) renew(ctx context.Context, c *call) error {
 	r.mu.Lock()
 	fresh := r.renewed.After(c.minted)
-	if !fresh {
-		r.renewed = time.Now()
-	}
 	r.mu.Unlock()
 	if fresh && c.data {
 		return nil
 	}
-	return r.provider.Renew(ctx)
+	began := time.Now()
+	if err := r.provider.Renew(ctx); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if began.After(r.renewed) {
+		r.renewed = began
+	}
+	return nil
+}
+
+// renewForControl renews before another attempt at a control call, as patiently
+// as a part's request is asked for.
+func (r *run) renewForControl(ctx context.Context, c *call) error {
+	for {
+		err := r.renew(ctx, c)
+		if err == nil {
+			c.mintless = 0
+			return nil
+		}
+		if canceled(ctx) {
+			return context.Cause(ctx)
+		}
+		if again, stopped := r.againMint(c); !again {
+			return fmt.Errorf("%w: %w", stopped, &mintError{err: err})
+		}
+		wait := c.wait
+		c.wait = 0
+		if err := r.endpoint.awake.sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
 }

@@ -8,9 +8,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// paceBurst is what may be sent at once under a bound on the bandwidth, in
-// bytes: as much as is read at a time.
+// paceBurst is the most that is sent at once under a bound on the bandwidth, in
+// bytes; a low bound sends less, twenty times a second, so that no connection
+// looks idle.
 const paceBurst = 32 << 10
+
+// newPace bounds the bandwidth to so many bytes a second.
+func newPace(bandwidth int64) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(bandwidth), int(min(max(bandwidth/20, 1<<10), paceBurst)))
+}
 
 // paced is the reader under the endpoint's bound on the bandwidth, if it has one.
 // The wait is inside Read, where no deadline of an attempt counts it.
@@ -28,17 +34,19 @@ type pacedReader struct {
 }
 
 func (p *pacedReader) Read(b []byte) (int, error) {
-	n, err := p.from.Read(b[:min(len(b), paceBurst)])
+	n, err := p.from.Read(b[:min(len(b), p.pace.Burst())])
 	if n == 0 {
 		return n, err
 	}
 	// Not Wait, which refuses at once what would end after the context.
-	wait := time.NewTimer(p.pace.ReserveN(time.Now(), n).Delay())
+	turn := p.pace.ReserveN(time.Now(), n)
+	wait := time.NewTimer(turn.Delay())
 	defer wait.Stop()
 	select {
 	case <-wait.C:
 		return n, err
 	case <-p.ctx.Done():
+		turn.Cancel()
 		return 0, context.Cause(p.ctx)
 	}
 }

@@ -58,7 +58,7 @@ func (r *run) putObject(ctx context.Context) error {
 }
 
 // errTooLate ends an attempt before anything was sent: while the bytes were
-// hashed, the store asked to be left alone or the endpoint came into trouble.
+// hashed or the request was made, the store asked to be left alone or the endpoint came into trouble.
 var errTooLate = errors.New("the store is not to be asked now")
 
 // put makes one attempt to send the bytes of p, and fills in the receipt.
@@ -69,13 +69,13 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt
 			return result{err: r.sourceError(err), local: true}
 		}
 		receipt.Digest = d
-		if !r.mayStart(c, c.permit) {
-			return result{err: errTooLate, local: true}
-		}
 	}
 	request, err := r.mint(ctx, c, p, receipt.Digest)
 	if err != nil {
 		return result{err: err, local: true}
+	}
+	if !r.mayStart(c, c.permit) {
+		return result{err: errTooLate, local: true}
 	}
 	res, arrived := r.send(ctx, c, request, p)
 	if res.err == nil {
@@ -130,12 +130,8 @@ func (r *run) receive(res result, p chunker.Part, receipt *Receipt) result {
 	return res
 }
 
-// inFlight is how many parts share the link: those that are on it, or as many
-// of ours as there are lanes for.
-func (r *run) inFlight() int {
-	gate := r.endpoint.lanes
-	return max(gate.Held(), min(gate.Limit(), r.plan.Len()))
-}
+// inFlight is how many parts share the link.
+func (r *run) inFlight() int { return max(r.endpoint.lanes.Held(), 1) }
 
 // sourceError says that the source changed, if that is why it could not be
 // read.

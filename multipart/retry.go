@@ -44,7 +44,7 @@ func (r *run) do(ctx context.Context, c *call, attempt func(context.Context) res
 			c.attempts-- // it was none
 			continue
 		}
-		if dead, ok := errors.AsType[*deadError](res.err); ok && c.last != nil {
+		if dead, ok := errors.AsType[*deadError](res.err); ok && c.last != nil && !ended {
 			c.attempts--
 			if c.once { // it was not refused for its age
 				return r.fail(c, c.last, nil)
@@ -127,18 +127,21 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 
 // again decides whether there is another attempt and after which wait.
 func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bool, stopped error) {
-	if res.unsent() {
+	if res.unsent() { // bounded all the same, for a clock that is set forward looks like a sleep
+		if c.counted++; c.counted/4 >= r.options.MaxAttempts {
+			return false, ErrAttempts
+		}
 		return true, nil
+	}
+	if _, ok := errors.AsType[*mintError](res.err); ok {
+		return r.againMint(c)
 	}
 	c.expect = hidesRefusal(res) && !r.endpoint.noContinue.Load()
 	c.expired, c.fresh = class == wire.Remint, res.answer.Status == 0
 	c.once = c.expired && r.classify(c, res, true) != wire.Remint
-	asked := r.heed(res)
-	if _, ok := errors.AsType[*mintError](res.err); ok {
-		return r.againMint(c)
-	}
 	switch class {
 	case wire.Remint:
+		c.refused = c.request
 		if c.remints++; c.remints > maxRemints {
 			return false, ErrExpired
 		}
@@ -154,6 +157,7 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 	default:
 		return false, nil
 	}
+	asked := r.heed(res)
 	c.remints, c.mintless = 0, 0
 	if !r.isAway(c, res.err) {
 		if stopped := r.countFailure(c, class, res, probe); stopped != nil {

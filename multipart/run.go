@@ -147,15 +147,16 @@ func (r *run) ended(ctx context.Context, c *call) error {
 }
 
 // interrupted makes the error of an operation that was not tried to its end. Its
-// last failure is the root cause; if it has none, then that of the operation for
-// whose sake it had to wait.
+// last failure is the root cause; if a part has none, then that of the part for
+// whose sake it had to wait. No other operation takes a failure that is not its
+// own: what it says is looked at.
 func (r *run) interrupted(c *call, cause error) error {
 	if c.last != nil {
 		return r.fail(c, c.last, cause)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failing == nil {
+	if r.failing == nil || c.op != wire.PutPart {
 		return r.fail(c, cause, nil)
 	}
 	e := *r.failing

@@ -13,7 +13,7 @@ type attempt struct {
 	client  *Client
 	limits  Limits
 	size    int64
-	send    func() time.Duration
+	send    func(spent time.Duration) time.Duration
 	fresh   bool
 	maxRead int64
 }
@@ -58,7 +58,7 @@ func (a *attempt) do(req *http.Request, source io.Reader, progress func(int)) (A
 func (a *attempt) watch(cancel context.CancelCauseFunc) *watch {
 	send := a.send
 	if send == nil {
-		send = func() time.Duration { return a.limits.Send(a.size, 1) }
+		send = func(time.Duration) time.Duration { return a.limits.Send(a.size, 1) }
 	}
 	return &watch{limits: a.limits, send: send, size: a.size, cancel: cancel}
 }

@@ -73,11 +73,12 @@ type Request struct {
 	Body io.Reader
 	Size int64
 
-	// Send returns the send deadline. It is asked again when that has run out,
+	// Send returns the send deadline; spent is the time that counts towards it, so
+	// 0 at first. It is asked again when that has run out,
 	// for it may have grown meanwhile: other parts share the link, or the link
 	// was learned to be slower. It must return at once. nil = the Send of the
 	// client's Limits for a body that has the link to itself.
-	Send func() time.Duration
+	Send func(spent time.Duration) time.Duration
 
 	// Stall bounds the time in which no byte of the body is acknowledged.
 	// 0 = that of the client's Limits.

@@ -34,13 +34,16 @@ func (c *Client) Control(answer time.Duration) *Doer {
 // its body already read; a redirect is an answer. Errors are those of
 // [Client.Do], but that every status is returned as it is.
 func (d *Doer) Do(req *http.Request) (*http.Response, error) {
-	if req.ContentLength < 0 {
+	if req.ContentLength < 0 || req.ContentLength == 0 && req.Body != nil && req.Body != http.NoBody {
 		return nil, fmt.Errorf("%s: a control call needs a body of known length", req.Method)
 	}
-	a := &attempt{client: d.client, limits: d.limits, size: req.ContentLength, maxRead: maxControl}
+	a := &attempt{client: d.client, limits: d.limits, size: req.ContentLength, maxRead: maxControl + 1}
 	answer, err := a.do(req.Clone(req.Context()), req.Body, nil)
 	if req.Body != nil {
 		req.Body.Close()
+	}
+	if err == nil && len(answer.Body) > maxControl {
+		err = fmt.Errorf("%s: the answer has more than %d bytes", req.Method, maxControl)
 	}
 	if err != nil {
 		return nil, err

@@ -8,7 +8,8 @@
 // answer or an error becomes a decision: a pure function to a [Class].
 //
 // A connection carries one attempt at a time. One that has failed or answered
-// 5xx carries no other: the next attempt looks the name up again and dials.
+// 5xx carries no other. [Request.Fresh] leaves those that are kept alone, too: it
+// looks the name up again and dials.
 //
 // # What counts as sent
 //

@@ -42,8 +42,10 @@ type expecting struct {
 
 // connected begins to send over c.
 func (w *watch) connected(c *conn) {
-	c.giveUpAfter(w.limits.Stall)
-	c.user.Store(w)
+	if c != nil { // a proxy's connection may be unknown
+		c.giveUpAfter(w.limits.Stall)
+		c.user.Store(w)
+	}
 	w.mu.Lock()
 	w.conn = c
 	w.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 )
 
 // patient is a send deadline that never comes.
-func patient() time.Duration { return math.MaxInt64 / 2 }
+func patient(time.Duration) time.Duration { return math.MaxInt64 / 2 }
 
 // A slow link must always finish: at any constant rate from 1 kB/s on nothing
 // looks like a stall.
@@ -100,7 +100,7 @@ func TestSendIsAskedAgain(t *testing.T) {
 				}
 				asked := 0
 				r := put(1_000_000)
-				r.Send = func() time.Duration { asked++; return a[asked-1] }
+				r.Send = func(time.Duration) time.Duration { asked++; return a[asked-1] }
 				answer, err := server(t, wire.Limits{}, slowServer(10_000)).Do(t.Context(), r)
 				var d *wire.DeadlineError
 				if !errors.As(err, &d) || d.Phase != wire.PhaseSend || d.Limit != want || answer.Elapsed != want {

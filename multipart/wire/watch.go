@@ -26,7 +26,7 @@ const (
 // there is no queue to see, it comes exactly at the next bound.
 type watch struct {
 	limits Limits
-	send   func() time.Duration
+	send   func(spent time.Duration) time.Duration
 	size   int64
 	cancel context.CancelCauseFunc
 
@@ -57,7 +57,7 @@ func (w *watch) enterLocked(p Phase, now time.Time) {
 	w.phase, w.since = p, now
 	switch p {
 	case PhaseSend:
-		w.limit, w.life = w.send(), now
+		w.limit, w.life = w.send(0), now
 	case PhaseRead:
 		w.answered, w.accepted = true, w.read
 	}
@@ -150,7 +150,7 @@ func (w *watch) judgeSend(now time.Time) (next time.Duration, missed error) {
 	}
 	spent := now.Sub(w.since) - w.paused
 	if spent >= w.limit {
-		w.limit = max(w.limit, w.send())
+		w.limit = max(w.limit, w.send(spent))
 	}
 	if spent >= w.limit {
 		return 0, w.miss(PhaseSend, w.limit)

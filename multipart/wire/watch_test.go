@@ -69,7 +69,7 @@ func TestLateLookJudgesNothing(t *testing.T) {
 func newWatch(l Limits) (*watch, func() error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	client, _ := net.Pipe()
-	w := &watch{limits: l.WithDefaults(), send: func() time.Duration { return time.Minute }, size: 10, cancel: cancel}
+	w := &watch{limits: l.WithDefaults(), send: func(time.Duration) time.Duration { return time.Minute }, size: 10, cancel: cancel}
 	w.conn = newConn(client)
 	return w, func() error {
 		if cause := context.Cause(ctx); cause != nil {
