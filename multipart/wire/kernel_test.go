@@ -63,17 +63,23 @@ func TestPhasesOverTheKernel(t *testing.T) {
 			t.Run(name+"/"+layer, func(t *testing.T) {
 				t.Parallel()
 				p := newPeer(t, layer == "TLS", tc.window, tc.script)
-				answer, err := p.client(t, tc.limits).Do(t.Context(), p.put(tc.size))
-				var d *wire.DeadlineError
-				if !errors.As(err, &d) || d.Phase != tc.phase {
-					t.Fatalf("err = %v, want one of phase %v", err, tc.phase)
+				client := p.client(t, tc.limits)
+				var late []time.Duration
+				for range 3 { // a shared machine may be slow once, not three times
+					answer, err := client.Do(t.Context(), p.put(tc.size))
+					var d *wire.DeadlineError
+					if !errors.As(err, &d) || d.Phase != tc.phase || answer.Elapsed < tc.after {
+						t.Fatalf("err = %v after %v, want one of phase %v after %v", err, answer.Elapsed, tc.phase, tc.after)
+					}
+					if d.Sent != answer.Sent || d.Sent > max(tc.sent, -tc.sent) || tc.sent < 0 && d.Sent != -tc.sent {
+						t.Errorf("sent %d, in the answer %d, want %d", d.Sent, answer.Sent, tc.sent)
+					}
+					if answer.Elapsed <= tc.after+time.Second {
+						return
+					}
+					late = append(late, answer.Elapsed)
 				}
-				if answer.Elapsed < tc.after || answer.Elapsed > tc.after+time.Second {
-					t.Errorf("after %v, want %v", answer.Elapsed, tc.after)
-				}
-				if d.Sent != answer.Sent || d.Sent > max(tc.sent, -tc.sent) || tc.sent < 0 && d.Sent != -tc.sent {
-					t.Errorf("sent %d, in the answer %d, want %d", d.Sent, answer.Sent, tc.sent)
-				}
+				t.Errorf("after %v, want %v and at most a second more", late, tc.after)
 			})
 		}
 	}
