@@ -84,20 +84,26 @@ func TestSilence(t *testing.T) {
 		type grant struct {
 			*budget.Operation
 			after time.Duration
+			err   error
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
 		const n = 6
 		grants := make(chan grant, n)
 		for range n {
 			go func() {
-				if o := share.Operation(mib); o.Begin(t.Context()) == nil {
-					grants <- grant{o, time.Since(start)}
-				}
+				o := share.Operation(mib)
+				err := o.Begin(ctx)
+				grants <- grant{o, time.Since(start), err}
 			}()
 		}
 		var first []*budget.Operation
 		want := func(seconds time.Duration) {
 			t.Helper()
 			g := <-grants
+			if g.err != nil {
+				t.Fatal(g.err)
+			}
 			if g.after != seconds*time.Second {
 				t.Errorf("first attempt %d started after %v, want %d s", len(first), g.after, seconds)
 			}

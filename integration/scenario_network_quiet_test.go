@@ -27,46 +27,43 @@ func TestR27PhasesInWhichNothingMoves(t *testing.T) {
 	check.Leaks(t)
 	const stall = time.Second
 	limits := wire.Limits{Stall: stall, Answer: 3500 * time.Millisecond, Read: 2 * time.Second}
-	upload := func(t *testing.T, o multipart.EndpointOptions, limits wire.Limits, size, partSize int64, rules ...rawstore.Rule) multipart.Result {
-		small := int(min(partSize, 256*kib)) / 8 // so that it does not swallow the end of a small part
-		l := newRawLab(t, limits, rawstore.Options{Rules: rules, ReadBuffer: small})
+	upload := func(t *testing.T, o multipart.EndpointOptions, limits wire.Limits, parts int, partSize int64, s rawstore.Options) multipart.Result {
+		l := newRawLab(t, limits, s)
 		l.endpoint, l.options.PartSize = o, partSize
-		res := l.uploaded(t, check.Pattern(size))
-		if want := int(size/partSize) + 2; res.Requests != want {
+		res := l.uploaded(t, check.Pattern(int64(parts)*partSize))
+		if want := parts + 2; res.Requests != want {
 			t.Errorf("%d requests, want %d: create, the parts, complete", res.Requests, want)
 		}
 		return res
 	}
-	complete := func(do ...rawstore.Step) rawstore.Rule {
-		return rawstore.Rule{Op: rawstore.Complete, Do: append([]rawstore.Step{rawstore.ReadAll()}, do...)}
+	once := func(op rawstore.Op, do ...rawstore.Step) rawstore.Options {
+		do = append([]rawstore.Step{rawstore.Welcome()}, do...)
+		return rawstore.Options{Rules: []rawstore.Rule{{Op: op, Do: do}}}
 	}
 	four := multipart.EndpointOptions{Lanes: 4}
 	together(t, map[string]func(*testing.T){
 		"complete says nothing": func(t *testing.T) {
-			upload(t, four, limits, 4*mib, mib, complete(rawstore.Wait(5*stall), rawstore.Reply()))
+			upload(t, four, limits, 4, mib, once(rawstore.Complete, rawstore.ReadAll(), rawstore.Wait(5*stall), rawstore.Reply()))
 		},
 		"complete says spaces": func(t *testing.T) {
-			upload(t, four, limits, 4*mib, mib, complete(rawstore.Apply(),
+			upload(t, four, limits, 4, mib, once(rawstore.Complete, rawstore.ReadAll(), rawstore.Apply(),
 				rawstore.Send("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nConnection: close\r\n\r\n"),
 				rawstore.Repeat(" ", 12, 500*time.Millisecond), rawstore.ReplyBody(), rawstore.Close()))
 		},
-		// Each lane's turn comes every two seconds, and its part takes four times
-		// what its deadline allows. The clocks are looked at when the store holds
-		// the last bytes up for a moment.
+		// A part takes five times what its deadline allows. The clocks are looked at
+		// when the store holds its last bytes up for a moment.
 		"a limit of our own": func(t *testing.T) {
 			thin := limits
 			thin.MinRate, thin.Overhead = mib, time.Second
-			res := upload(t, multipart.EndpointOptions{Lanes: 4, Bandwidth: 64 * kib}, thin, 512*kib, 128*kib, rawstore.Rule{
-				Op: rawstore.PutPart,
-				Do: []rawstore.Step{rawstore.Read(96*kib + 1), rawstore.Wait(stall / 2), rawstore.ReadAll(), rawstore.Reply()},
-			})
-			if res.Elapsed < 7*time.Second {
-				t.Errorf("took %v at 64 KiB/s", res.Elapsed)
+			held := once(rawstore.PutPart, rawstore.Read(12*kib+1), rawstore.Wait(stall/2), rawstore.ReadAll(), rawstore.Reply())
+			held.ReadBuffer = kib // so that it does not swallow the last bytes
+			res := upload(t, multipart.EndpointOptions{Lanes: 8, Bandwidth: 16 * kib}, thin, 8, 16*kib, held)
+			if res.Elapsed < 5*time.Second {
+				t.Errorf("took %v at 16 KiB/s", res.Elapsed)
 			}
 		},
 		"a part is answered late": func(t *testing.T) {
-			upload(t, four, limits, 4*mib, mib, rawstore.Rule{Op: rawstore.PutPart,
-				Do: []rawstore.Step{rawstore.ReadAll(), rawstore.Wait(3 * stall), rawstore.Reply()}})
+			upload(t, four, limits, 4, mib, once(rawstore.PutPart, rawstore.ReadAll(), rawstore.Wait(3*stall), rawstore.Reply()))
 		},
 	})
 }

@@ -58,7 +58,7 @@ func TestR08DeadlinesArePerAttempt(t *testing.T) {
 			t.Errorf("ended after %v", took)
 		}
 		t.Logf("%s", out.String())
-		for _, want := range []string{"upload part", "the time limit of 3s (--timeout) is over"} {
+		for _, want := range []string{"upload part", "the time limit of 3s (--timeout) is over", "of 3 parts were done"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q does not say %q", out.String(), want)
 			}

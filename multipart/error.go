@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -53,6 +54,10 @@ type Error struct {
 	Object   string // s3://bucket/key
 	UploadID string // empty before there was one, and for a single PUT
 	Part     int    // 0 if it was not a part
+	Size     int64  // of that part, in bytes
+
+	// Done of Parts were at the store when an upload in parts ended.
+	Done, Parts int
 
 	Attempts int           // of this operation
 	Elapsed  time.Duration // since the operation began
@@ -77,7 +82,11 @@ func (e *Error) Error() string {
 	if e.Part > 0 {
 		fmt.Fprintf(&b, " %d", e.Part)
 	}
-	fmt.Fprintf(&b, " of %s: ", e.Object)
+	fmt.Fprintf(&b, " of %s", e.Object)
+	if s, ok := errors.AsType[*wire.StoreError](e.Err); ok && (s.Status == http.StatusRequestEntityTooLarge || s.Code == "EntityTooLarge") {
+		fmt.Fprintf(&b, " (%d bytes)", e.Size)
+	}
+	b.WriteString(": ")
 	if e.Stopped != nil {
 		fmt.Fprintf(&b, "gave up after %s in %v, %v", attempts(e.Attempts), e.Elapsed.Round(time.Millisecond), e.Stopped)
 		if !errors.Is(e.Stopped, ErrAttempts) && !errors.Is(e.Stopped, ErrExpired) { // it may have been waiting for it
@@ -86,6 +95,9 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Err.Error())
+	if e.Part > 0 && e.Parts > 1 {
+		fmt.Fprintf(&b, " (%d of %d parts were done)", e.Done, e.Parts)
+	}
 	if e.Orphan {
 		b.WriteString(" (an unfinished upload may be left at the store: no answer said that there is none)")
 	}

@@ -36,7 +36,11 @@ func (r *run) sendPart(ctx context.Context, p chunker.Part) error {
 	c := r.newCall(wire.PutPart, p.Number, p.Size)
 	defer c.pay.End()
 	receipt := &r.parts[p.Number-1]
-	return r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, receipt) })
+	err := r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, receipt) })
+	if err == nil {
+		r.arrived.Add(1)
+	}
+	return err
 }
 
 // putObject sends the whole source in one PUT.
@@ -99,7 +103,7 @@ func (r *run) send(ctx context.Context, c *call, request presign.Request, p chun
 		Method: request.Method, URL: request.URL, Header: request.Header,
 		Body: e.paced(ctx, p.Reader(r.source)), Size: p.Size,
 		Send: way.deadline, Stall: e.link.stall(e.client.Limits().Stall),
-		Fresh: c.fresh, Expect: c.expect,
+		Fresh: c.fresh, Expect: c.expect && !e.noContinue.Load(),
 		Progress: func(n int) {
 			a.moved(n)
 			way.moved(n)

@@ -106,7 +106,6 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 		class = r.classify(c, res, c.remints > 0)
 	}
 	counts := evidenceOf(class, res)
-	c.leave(counts.lanes)
 	c.pay.Settle(counts.budget, res.answer.Sent)
 	permit.Report(counts.breaker)
 	if _, refused := errors.AsType[*wire.StoreError](res.err); res.err == nil || refused || res.answer.Status != 0 {
@@ -115,6 +114,8 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 	if res.answer.NoContinue {
 		r.endpoint.noContinue.Store(true)
 	}
+	// Last, for whoever gets the lane goes by what this attempt has shown.
+	c.leave(counts.lanes)
 	if class == wire.Done {
 		r.progress.seen()
 		r.succeeds()
@@ -136,7 +137,7 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 	if _, ok := errors.AsType[*mintError](res.err); ok {
 		return r.againMint(c)
 	}
-	c.expect = hidesRefusal(res) && !r.endpoint.noContinue.Load()
+	c.expect = hidesRefusal(res)
 	c.expired, c.fresh = class == wire.Remint, res.answer.Status == 0
 	c.once = c.expired && r.classify(c, res, true) != wire.Remint
 	switch class {

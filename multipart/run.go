@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chunkup/chunkup/budget"
@@ -29,6 +30,7 @@ type run struct {
 	began  time.Time
 
 	share    *budget.Share
+	arrived  atomic.Int64 // parts that the store has acknowledged
 	progress *progress
 	teller   *teller
 
@@ -160,7 +162,7 @@ func (r *run) interrupted(c *call, cause error) error {
 		return r.fail(c, cause, nil)
 	}
 	e := *r.failing
-	e.Stopped, e.Budget = cause, r.endpoint.Budget()
+	e.Stopped, e.Budget, e.Done = cause, r.endpoint.Budget(), int(r.arrived.Load())
 	return &e
 }
 
@@ -180,6 +182,6 @@ func (r *run) succeeds() {
 
 // fail makes the error of an operation that has ended.
 func (r *run) fail(c *call, err, stopped error) *Error {
-	return &Error{Op: c.op, Object: r.object.String(), UploadID: r.upload.ID, Part: c.part,
-		Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err, Budget: r.endpoint.Budget()}
+	return &Error{Op: c.op, Object: r.object.String(), UploadID: r.upload.ID, Part: c.part, Size: c.bytes,
+		Done: int(r.arrived.Load()), Parts: r.plan.Len(), Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err, Budget: r.endpoint.Budget()}
 }

@@ -140,6 +140,9 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	expect := r.Expect && r.Size > 0
 	if expect {
 		req.Header.Set("Expect", "100-continue")
+		// If it is refused, the transport would send the body all the same, to keep a
+		// connection that the server may be closing.
+		req.Close = true
 	}
 	a := &attempt{client: c, limits: c.limits, size: r.Size, send: r.Send, fresh: r.Fresh, maxRead: maxAnswer}
 	if r.Stall != 0 {

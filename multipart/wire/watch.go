@@ -36,6 +36,8 @@ type watch struct {
 	timer *time.Timer
 	due   time.Time // of the timer
 
+	missed *DeadlineError
+
 	sending
 	expecting
 }
@@ -159,7 +161,8 @@ func (w *watch) judgeSend(now time.Time) (next time.Duration, missed error) {
 }
 
 func (w *watch) miss(p Phase, limit time.Duration) error {
-	return &DeadlineError{Phase: p, Limit: limit, Sent: w.acknowledged(), Size: w.size}
+	w.missed = &DeadlineError{Phase: p, Limit: limit, Sent: w.acknowledged(), Size: w.size}
+	return w.missed
 }
 
 // stop ends all clocks. It returns how many bytes were acknowledged, and
@@ -173,6 +176,9 @@ func (w *watch) stop() (sent int64, noContinue bool) {
 	}
 	if w.timer != nil {
 		w.timer.Stop()
+	}
+	if w.missed != nil { // what was sent until then counts, and was said
+		return w.missed.Sent, w.unasked
 	}
 	return w.acknowledged(), w.unasked
 }
