@@ -58,6 +58,7 @@ func (s *Store) serve(tcp *net.TCPConn) {
 			Asked: request.Header.Get("Expect") != "", Size: request.ContentLength,
 			Conn: number, Nth: nth, RemoteAddr: tcp.RemoteAddr().String(), Start: time.Now(),
 		})
+		request.RemoteAddr = tcp.RemoteAddr().String()
 		if !x.run(s.rules.take(x.target, request)) {
 			return
 		}

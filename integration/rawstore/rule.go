@@ -11,7 +11,7 @@ import (
 type Rule struct {
 	Op    Op                       // Any, the zero value: all
 	Part  int                      // this part number; 0: any
-	Match func(*http.Request) bool // nil: any
+	Match func(*http.Request) bool // nil: any; RemoteAddr tells the connection
 
 	From  int // the first to be hit, from 1; 0 means 1
 	Count int // how many in a row; 0 means 1, negative means for ever
