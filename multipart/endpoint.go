@@ -17,8 +17,8 @@ import (
 // How many parts are in flight at an endpoint at first, and at most, unless told
 // otherwise.
 const (
-	DefaultLanes = 8
-	MaxLanes     = 64
+	DefaultLanes = lanes.DefaultStart
+	MaxLanes     = lanes.DefaultMax
 )
 
 // EndpointOptions configure an [Endpoint]; the zero value gives the defaults.
