@@ -27,16 +27,39 @@ func Whole(p Plan, parts []Digest) (Digest, error) {
 	if len(parts) != p.Len() || len(parts) == 0 {
 		return Digest{}, &DigestError{Reason: fmt.Sprintf("of the whole needs those of %d parts, not of %d", p.Len(), len(parts))}
 	}
+	return join(parts, func(n int) int64 { return p.Part(n).Size })
+}
+
+// Join returns the digest of pieces of data one after another, from the size in
+// bytes and the digest of each: what [Whole] does for the parts of a plan, for
+// parts of any sizes. No pieces at all, more sizes than digests or fewer, a
+// negative size, a missing digest, two algorithms or one that does not combine
+// are a [*DigestError].
+func Join(sizes []int64, parts []Digest) (Digest, error) {
+	if len(parts) != len(sizes) || len(parts) == 0 {
+		return Digest{}, &DigestError{Reason: fmt.Sprintf("of %d pieces needs as many digests, and one at least, not %d", len(sizes), len(parts))}
+	}
+	for i, size := range sizes {
+		if size < 0 {
+			return Digest{}, &DigestError{Algorithm: parts[i].algorithm, Part: i + 1, Reason: fmt.Sprintf("cannot be of %d bytes", size)}
+		}
+	}
+	return join(parts, func(n int) int64 { return sizes[n-1] })
+}
+
+// join combines the digests of parts, of which there is one at least, given the
+// size of part n, counted from 1.
+func join(parts []Digest, size func(n int) int64) (Digest, error) {
 	whole := parts[0]
 	if err := combinable(whole.algorithm, parts...); err != nil {
 		return Digest{}, err
 	}
-	// One shift serves all parts but the last; the first needs none.
+	// A shift is kept for the next part, which mostly has the same size.
 	poly := algorithms[whole.algorithm].poly
-	shift := poly.shift(p.PartSize)
-	for n, d := range parts[1:] {
-		if n+2 == len(parts) {
-			shift = poly.shift(p.Part(len(parts)).Size)
+	moved, shift := int64(0), poly.shift(0)
+	for i, d := range parts[1:] {
+		if n := size(i + 2); n != moved {
+			moved, shift = n, poly.shift(n)
 		}
 		whole = whole.followedBy(d, poly, shift)
 	}

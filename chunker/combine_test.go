@@ -117,6 +117,37 @@ func TestWholeIsSum(t *testing.T) {
 	})
 }
 
+// Join gives the digest of the concatenation for pieces of any sizes, and what
+// Whole gives for those of a plan.
+func TestJoinIsSum(t *testing.T) {
+	data := noise(2000)
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.SampledFrom(combining).Draw(t, "algorithm")
+		sizes := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(0, 100), rapid.Just(int64(50))), 1, 20).Draw(t, "sizes")
+		var digests []chunker.Digest
+		end := int64(0)
+		for _, size := range sizes {
+			digests = append(digests, checksum(t, a, data[end:end+size]))
+			end += size
+		}
+		got, err := chunker.Join(sizes, digests)
+		if want := checksum(t, a, data[:end]); got != want || err != nil {
+			t.Fatalf("%d: %v, %v; want %v", sizes, got, err, want)
+		}
+
+		p := chunker.Plan{Size: end, PartSize: max(end/10, rapid.Int64Range(1, 2000).Draw(t, "part size"))}
+		sizes, digests = nil, nil
+		for part := range p.Parts() {
+			sizes = append(sizes, part.Size)
+			digests = append(digests, checksum(t, a, data[part.Offset:part.Offset+part.Size]))
+		}
+		joined, err := chunker.Join(sizes, digests)
+		if whole, errWhole := chunker.Whole(p, digests); joined != whole || joined != got || err != nil || errWhole != nil {
+			t.Fatalf("%+v: %v, %v; whole %v, %v", p, joined, err, whole, errWhole)
+		}
+	})
+}
+
 func TestComposite(t *testing.T) {
 	for _, a := range algorithms {
 		var parts []chunker.Digest
@@ -161,6 +192,9 @@ func TestCombiningRefuses(t *testing.T) {
 	whole := func(p chunker.Plan, d digests) func() (chunker.Digest, error) {
 		return func() (chunker.Digest, error) { return chunker.Whole(p, d) }
 	}
+	join := func(sizes []int64, d digests) func() (chunker.Digest, error) {
+		return func() (chunker.Digest, error) { return chunker.Join(sizes, d) }
+	}
 	composite := func(d digests) func() (chunker.Digest, error) {
 		return func() (chunker.Digest, error) { return chunker.Composite(d) }
 	}
@@ -182,6 +216,13 @@ func TestCombiningRefuses(t *testing.T) {
 		"whole, last missing":     {whole(two, digests{crc, none}), "crc32 checksum of part 2 is missing"},
 		"whole, two algorithms":   {whole(two, digests{crc, other}), "crc32 checksum of part 2 is a crc32c instead"},
 		"whole of sha256":         {whole(two, digests{sha, sha}), notCombining},
+		"join of nothing":         {join(nil, nil), "checksum of 0 pieces needs as many digests, and one at least, not 0"},
+		"join of too few":         {join([]int64{1, 2}, digests{crc}), "checksum of 2 pieces needs as many digests, and one at least, not 1"},
+		"join of too many":        {join([]int64{1}, digests{crc, crc}), "checksum of 1 pieces needs as many digests, and one at least, not 2"},
+		"join, first negative":    {join([]int64{-1}, digests{crc}), "crc32 checksum of part 1 cannot be of -1 bytes"},
+		"join, missing":           {join([]int64{1, 2}, digests{crc, none}), "crc32 checksum of part 2 is missing"},
+		"join, two algorithms":    {join([]int64{1, 2}, digests{crc, other}), "crc32 checksum of part 2 is a crc32c instead"},
+		"join of sha256":          {join([]int64{1}, digests{sha}), notCombining},
 		"composite of nothing":    {composite(nil), "checksum of no parts does not exist"},
 		"composite, missing":      {composite(digests{sha, none}), "sha256 checksum of part 2 is missing"},
 		"composite, first lost":   {composite(digests{none, sha}), "checksum of part 1 is missing"},

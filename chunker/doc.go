@@ -10,8 +10,15 @@
 // object is declared complete, [Source.Changed] tells whether the file is still
 // the one that was opened.
 //
-// The package does not talk to a store, does not start goroutines, does not
-// buffer parts and does not lock files: a file may be changed while it is read,
-// which is why it can be asked about. It does not read streams of unknown
-// length: buffer a part of one and hand it over as a [NewReaderAt].
+// A stream of unknown length takes [PlanStream] instead, whose [Growth] says how
+// the parts grow, and [NewCutter]: the [Cutter] reads the stream and hands out
+// one [Piece] after another, each a part held in memory that can be read as often
+// as needed. The [Memory] that they are held in is a budget that any number of
+// streams share. [Join] makes the digest of the whole from those of the pieces.
+//
+// The package does not talk to a store, does not buffer the parts of files and
+// does not lock files: a file may be changed while it is read, which is why it can
+// be asked about. It starts no goroutines but those in which a Cutter reads, and
+// those end with their read. It does not retry a read of a stream, nor can it: an
+// upload of one that was interrupted starts again.
 package chunker

@@ -1,6 +1,7 @@
 package chunker_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -86,4 +87,45 @@ func ExampleFile_Changed() {
 	}
 	// Output:
 	// true 9 21
+}
+
+func ExampleCutter() {
+	// A stream into parts of 10 bytes, as if that were what the store takes.
+	limits := chunker.Limits{MinPart: 10, MaxPart: 10}
+	const memory = 1 << 20
+	growth, err := chunker.PlanStream(0, 0, memory, limits, false)
+	if err != nil {
+		log.Fatal(err)
+	}
+	stream := strings.NewReader("as long as nobody knows")
+	cutter := chunker.NewCutter(stream, growth, chunker.NewMemory(memory))
+	defer cutter.Close()
+
+	var sizes []int64
+	var digests []chunker.Digest
+	for last := false; !last; {
+		var piece *chunker.Piece
+		piece, last, err = cutter.Next(context.Background())
+		if err != nil {
+			log.Fatal(err)
+		}
+		// Every attempt to send the piece takes a reader like this one.
+		digest, err := chunker.Sum(piece.Part.Reader(piece), chunker.CRC32C)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(piece.Part.Number, piece.Part.Size, digest, last)
+		sizes, digests = append(sizes, piece.Part.Size), append(digests, digest)
+		piece.Release()
+	}
+	whole, err := chunker.Join(sizes, digests)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(cutter.Size(), whole)
+	// Output:
+	// 1 10 crc32c:nCSy4g== false
+	// 2 10 crc32c:b1rOkg== false
+	// 3 3 crc32c:rRg4IA== true
+	// 23 crc32c:X6CCBw==
 }

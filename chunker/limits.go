@@ -41,6 +41,8 @@ const (
 	whatMaxPart   = "largest part size of the store"
 	whatMaxParts  = "largest number of parts of the store"
 	whatMaxObject = "largest object size of the store"
+	whatMemory    = "memory"
+	whatParts     = "number of parts"
 )
 
 // resolve fills the zero fields and refuses limits that no plan can meet.
@@ -68,24 +70,29 @@ func (l Limits) resolve() (Limits, error) {
 }
 
 // LimitError says that a size is not one the store can take, or that the limits
-// given for the store contradict each other. [NewPlan] returns it before
-// anything is sent.
+// given for the store contradict each other. [NewPlan] and [PlanStream] return it
+// before anything is sent, [Cutter.Next] when a stream turns out too long.
 type LimitError struct {
-	What  string // what is out of bounds: "object size", "part size", …
+	What  string // what is out of bounds: "object size", "part size", "number of parts", "memory", …
 	Value int64  // what it is
 	Limit int64  // what it may be: a maximum if Value is above it, a minimum if below
+	Hint  string // how that came about and what would do; often ""
 }
 
-// Error names the value and the bound that it breaks.
+// Error names the value and the bound that it breaks, and adds the hint.
 func (e *LimitError) Error() string {
 	value, limit := formatBytes(e.Value), formatBytes(e.Limit)
-	if e.What == whatMaxParts {
+	if e.What == whatMaxParts || e.What == whatParts {
 		value, limit = fmt.Sprint(e.Value), fmt.Sprint(e.Limit)
 	}
+	relation, hint := "above the maximum", ""
 	if e.Value < e.Limit {
-		return fmt.Sprintf("%s of %s is below the minimum of %s", e.What, value, limit)
+		relation = "below the minimum"
 	}
-	return fmt.Sprintf("%s of %s is above the maximum of %s", e.What, value, limit)
+	if e.Hint != "" {
+		hint = ": " + e.Hint
+	}
+	return fmt.Sprintf("%s of %s is %s of %s%s", e.What, value, relation, limit, hint)
 }
 
 // formatBytes formats a number of bytes exactly, and in binary units beside it, because

@@ -54,12 +54,14 @@ func (r *Reader) Read(b []byte) (int, error) {
 // the network would mend.
 type ReadError struct {
 	Offset int64 // of the first byte that was not read, in the source
-	Err    error // io.ErrUnexpectedEOF when the source ended there
+	Err    error // io.ErrUnexpectedEOF when the source ended there, or the stream broke off
+
+	stream bool // the source has no size that it could fall short of
 }
 
 // Error says where the source failed, and why.
 func (e *ReadError) Error() string {
-	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
+	if errors.Is(e.Err, io.ErrUnexpectedEOF) && !e.stream {
 		return fmt.Sprintf("the source ended at byte %d, before its size at the start was reached: %v", e.Offset, e.Err)
 	}
 	return fmt.Sprintf("read the source at byte %d: %v", e.Offset, e.Err)

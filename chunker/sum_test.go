@@ -88,6 +88,36 @@ func TestSumOfNoneReadsNothing(t *testing.T) {
 	}
 }
 
+// One pass gives what a Sum for each would, in the order asked for.
+func TestSumMany(t *testing.T) {
+	data := noise(600_000)
+	as := []chunker.Algorithm{chunker.SHA256, chunker.None, chunker.CRC32C, chunker.SHA256, chunker.MD5}
+	for range 2 { // a hash kept from the last call shows
+		r := iotest.DataErrReader(iotest.HalfReader(bytes.NewReader(data)))
+		got, err := chunker.SumMany(r, as...)
+		if err != nil || len(got) != len(as) {
+			t.Fatal(got, err)
+		}
+		for i, a := range as {
+			if want, err := chunker.Sum(bytes.NewReader(data), a); got[i] != want || err != nil {
+				t.Errorf("%s: %v, %v; want %v", a, got[i], err, want)
+			}
+		}
+	}
+
+	broken := errors.New("broken")
+	if got, err := chunker.SumMany(iotest.ErrReader(broken), as...); err != broken || got != nil {
+		t.Errorf("broken: %v, %v", got, err)
+	}
+	if got, err := chunker.SumMany(iotest.ErrReader(broken)); err != nil || len(got) != 0 {
+		t.Errorf("of nothing: %v, %v", got, err)
+	}
+	if got, err := chunker.SumMany(iotest.ErrReader(broken), chunker.None); err != nil || len(got) != 1 || !got[0].IsZero() {
+		t.Errorf("of none: %v, %v", got, err)
+	}
+	mustPanic(t, func() { chunker.SumMany(strings.NewReader(""), chunker.MD5, chunker.Algorithm(9)) })
+}
+
 func TestSumIsConcurrent(t *testing.T) {
 	data := noise(10_000)
 	var wg sync.WaitGroup

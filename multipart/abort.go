@@ -7,49 +7,109 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/journal"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// Bounds on cleaning up. A caller that has cancelled is waiting.
-const (
-	abortLimit         = 30 * time.Second
-	abortLimitCanceled = time.Second
-	abortRounds        = 3
-)
+// DefaultAbortTimeout bounds the clean-up after a failed upload.
+const DefaultAbortTimeout = 30 * time.Second
 
-// abort drops the upload after a failure and says so in it if it could not.
-// The context that failed it may be over, so it has one of its own. After a
-// cancel it is one call, at once, past budget and breaker: there is no time to
-// wait for them, and the connections of the parts are closed already.
-func (r *run) abort(ctx context.Context, failure error) error {
-	var err error
-	if canceled(ctx) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimitCanceled)
-		defer cancel()
-		err = r.control.Abort(ctx, r.upload)
-	} else {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimit+r.endpoint.held())
-		defer cancel()
-		err = r.dropParts(ctx)
+// abortRounds is how often an upload is aborted while parts of it are still seen.
+const abortRounds = 3
+
+// conclude ends an upload: a success needs no journal any more; a failure that
+// another run may go on from keeps it, and the parts; what is left of any other is
+// dropped.
+func (r *run) conclude(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		r.dropLeftover(ctx)
+		r.keep(r.state.forget(r.orphan))
+	case r.mayGoOn(ctx, err):
+		r.keep(r.state.flush())
+		r.state.release()
+		if e, ok := errors.AsType[*Error](err); ok {
+			e.Journal = r.state.path()
+		}
+	case r.upload.ID == "":
+		r.keep(r.state.forget(r.orphan))
+	case !errors.Is(err, ErrUnknownOutcome):
+		return r.abort(ctx, err)
 	}
-	if e, ok := errors.AsType[*Error](failure); ok && err != nil && statusOf(err) != http.StatusNotFound {
+	return err
+}
+
+// mayGoOn reports that another run can go on from where this one failed: what
+// failed may pass, or be mended, and the source can be read again. Of what the
+// store would not tell the outcome, that is all that is known.
+func (r *run) mayGoOn(ctx context.Context, err error) bool {
+	_, mismatch := errors.AsType[*MismatchError](err)
+	switch {
+	case r.state == nil || r.upload.ID == "":
+		return false
+	case errors.Is(err, ErrUnknownOutcome):
+		return true
+	case r.source == nil || mismatch || errors.Is(err, ErrSourceChanged) || errors.Is(err, ErrExists):
+		return false
+	}
+	if e, ok := errors.AsType[*Error](err); ok && e.Stopped != nil || canceled(ctx) {
+		return true
+	}
+	status := statusOf(err)
+	return status == 0 || status == http.StatusUnauthorized || status == http.StatusForbidden || status >= 500
+}
+
+// abort drops the upload after a failure, and says so in it if it could not.
+func (r *run) abort(ctx context.Context, failure error) error {
+	r.keep(r.state.note(journal.Aborting, nil))
+	err := r.clean(ctx, r.upload)
+	if e, ok := errors.AsType[*Error](failure); ok {
 		e.Abort = err
 	}
+	if err == nil {
+		r.keep(r.state.forget(false))
+	}
 	return failure
+}
+
+// clean drops an upload on a context of its own, because the one that failed may be
+// over. After a cancel it asks at once first, past budget and breaker and whatever
+// the store had asked for: somebody is waiting.
+func (r *run) clean(ctx context.Context, u Upload) error {
+	limit := r.options.AbortTimeout
+	if !canceled(ctx) {
+		limit += r.endpoint.held()
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if canceled(ctx) && r.dropParts(clean, u, atOnce) == nil {
+		return nil
+	}
+	return r.dropParts(clean, u, r.tryControl)
+}
+
+// caller makes one call to the control plane.
+type caller func(context.Context, wire.Operation, func(context.Context) error) error
+
+func atOnce(ctx context.Context, _ wire.Operation, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, lookLimitCanceled)
+	defer cancel()
+	return f(ctx)
 }
 
 // dropParts aborts until no part is left: one that was on its way when the
 // upload was aborted may have arrived after it
 // (https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html).
-func (r *run) dropParts(ctx context.Context) error {
+func (r *run) dropParts(ctx context.Context, u Upload, call caller) error {
 	var left []Receipt
 	for range abortRounds {
-		err := r.tryControl(ctx, wire.Abort, func(ctx context.Context) error { return r.control.Abort(ctx, r.upload) })
+		err := call(ctx, wire.Abort, func(ctx context.Context) error { return r.control.Abort(ctx, u) })
 		if err != nil && statusOf(err) != http.StatusNotFound {
 			return err
 		}
-		err = r.tryControl(ctx, wire.List, func(ctx context.Context) (err error) {
-			left, err = r.control.List(ctx, r.upload)
+		err = call(ctx, wire.List, func(ctx context.Context) (err error) {
+			left, err = r.control.List(ctx, u)
 			return err
 		})
 		if statusOf(err) == http.StatusNotFound || refused(err) || err == nil && len(left) == 0 {
@@ -68,4 +128,25 @@ func (r *run) tryControl(ctx context.Context, op wire.Operation, f func(context.
 	c.cleanup = true
 	defer c.pay.End()
 	return r.do(ctx, c, func(ctx context.Context) result { return controlResult(f(ctx)) })
+}
+
+// Abort drops an unfinished upload and its parts at the store, again until no part
+// is left, and the journal that is about it. An upload that is gone is a success; one
+// that another process is at work on is a *journal.LockedError.
+func (u *Uploader) Abort(ctx context.Context, up Upload) error {
+	o := Object{Bucket: up.Bucket, Key: up.Key}
+	k, err := u.claim(o, nil, chunker.Plan{}, true)
+	if err != nil {
+		return err
+	}
+	r := u.newRun(o, nil, chunker.Plan{}, k)
+	defer r.end()
+	r.upload = up
+	if err := r.dropParts(ctx, up, r.tryControl); err != nil {
+		return err
+	}
+	if k != nil && k.found != nil && k.found.UploadID == up.ID {
+		return k.forget(false)
+	}
+	return nil
 }

@@ -99,6 +99,7 @@ type result struct {
 	err     error
 	local   bool // it failed on this side
 	bare    bool // a success without its proof
+	other   bool // the store has other bytes than were sent
 	expired bool // by the store's clock
 }
 

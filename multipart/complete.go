@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/chunkup/chunkup/multipart/journal"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
@@ -17,7 +18,6 @@ func (r *run) create(ctx context.Context) error {
 	c := r.newCall(wire.Create, 0, 0)
 	defer c.pay.End()
 	c.first = true
-	orphan := false
 	err := r.do(ctx, c, func(ctx context.Context) result {
 		upload, err := r.control.Create(ctx, Intent{Bucket: r.object.Bucket, Key: r.object.Key,
 			Header: r.header, Algorithm: r.traits.Algorithm, FullObject: r.traits.FullObject})
@@ -25,14 +25,14 @@ func (r *run) create(ctx context.Context) error {
 			return result{bare: true, err: errors.New("the store answered success without an upload id")}
 		}
 		r.upload = upload
-		orphan = orphan || mayHaveWorked(err)
+		r.orphan = r.orphan || mayHaveWorked(err)
 		return controlResult(err)
 	})
 	if e, ok := errors.AsType[*Error](err); ok {
-		e.Orphan = orphan
-	} else if orphan {
-		r.teller.tell(Event{Kind: Warned, Err: fmt.Errorf("an attempt to begin the upload got no clear answer: "+
-			"besides this one, an unfinished upload of %s may be left at the store", r.object)})
+		e.Orphan = r.orphan
+	} else if r.orphan {
+		r.warn(fmt.Errorf("an attempt to begin the upload got no clear answer: "+
+			"besides this one, an unfinished upload of %s may be left at the store", r.object))
 	}
 	return err
 }
@@ -48,15 +48,33 @@ func mayHaveWorked(err error) bool {
 
 // complete makes the object from the parts and proves that it is there. A
 // completion whose answer is in doubt is looked up before it is sent again:
-// not every store takes it twice.
+// not every store takes it twice. Parts that the store says it does not have, or
+// has otherwise, are sent again, once.
 func (r *run) complete(ctx context.Context) error {
 	whole, err := r.wholeDigest()
-	if err != nil {
-		return &Error{Op: wire.Complete, Object: r.object.String(), UploadID: r.upload.ID, Err: err}
+	if err = errors.Join(r.checkParts(), err); err != nil {
+		return r.local(wire.Complete, err)
 	}
 	r.whole = whole
+	earlier := r.state.goesOn() && r.state.found.State == journal.Completing && r.state.found.UploadID == r.upload.ID
+	r.keep(r.state.note(journal.Completing, nil))
+	err = r.completeParts(ctx, earlier)
+	if code := codeOf(err); code != "InvalidPart" || r.source == nil {
+		return err
+	}
+	r.warn(fmt.Errorf("the store misses a part, which is looked for and sent again: %w", err))
+	if repaired, failed := r.repair(ctx); failed != nil || !repaired {
+		return errors.Join(err, failed)
+	}
+	return r.completeParts(ctx, true)
+}
+
+// completeParts sends Complete until it is known what has become of it. earlier says
+// that it may have been sent before.
+func (r *run) completeParts(ctx context.Context, earlier bool) error {
 	c := r.newCall(wire.Complete, 0, 0)
 	defer c.pay.End()
+	c.ambiguous = earlier
 	for {
 		err := r.do(ctx, c, r.completeOnce)
 		doubt, ok := errors.AsType[*ambiguity](err)
@@ -65,6 +83,8 @@ func (r *run) complete(ctx context.Context) error {
 			return r.prove(ctx, c)
 		case !ok && canceled(ctx) && c.attempts > 0:
 			return r.lookOnce(ctx, c, err)
+		case !ok && r.object.CreateOnly && statusOf(err) == http.StatusPreconditionFailed:
+			return r.yield(ctx, c)
 		case !ok:
 			return err
 		}
@@ -83,13 +103,54 @@ func (r *run) complete(ctx context.Context) error {
 }
 
 func (r *run) completeOnce(ctx context.Context) result {
-	info, err := r.control.Complete(ctx, r.upload, Completion{Parts: r.parts, Size: r.plan.Size,
-		Algorithm: r.traits.Algorithm, FullObject: r.traits.FullObject, Digest: r.whole})
+	completion := Completion{Parts: r.parts.all(), Size: r.plan.Size, Algorithm: r.traits.Algorithm,
+		FullObject: r.traits.FullObject, CreateOnly: r.object.CreateOnly}
+	if r.traits.FullObject {
+		completion.Digest = r.whole
+	}
+	info, err := r.control.Complete(ctx, r.upload, completion)
 	if err == nil && info.ETag == "" {
 		return result{bare: true, err: errors.New("the store answered success without an ETag")}
 	}
 	r.info = info
 	return controlResult(err)
+}
+
+// yield ends an upload that may only create an object, and found one: this one's
+// parts are dropped if that has the same bytes.
+func (r *run) yield(ctx context.Context, c *call) error {
+	if err := r.inTheWay(ctx, c); err != nil {
+		return err
+	}
+	if err := r.clean(ctx, r.upload); err != nil {
+		r.warn(fmt.Errorf("another one made the same object first; upload %s could not be aborted: %w", r.upload.ID, err))
+	}
+	r.upload = Upload{}
+	return nil
+}
+
+// repair lists the parts and sends those again that are not there as they were
+// sent. It reports whether there were any.
+func (r *run) repair(ctx context.Context) (bool, error) {
+	listed, err := r.listed(ctx)
+	if err != nil {
+		return false, err
+	}
+	there := map[int]journal.Part{}
+	for _, p := range listed {
+		there[p.Number] = p
+	}
+	sent := r.parts.all()
+	r.parts.forget()
+	for _, p := range sent {
+		if l := there[p.Number]; l.Size == p.Size && sameETag(l.ETag, p.ETag) {
+			r.parts.add(p)
+		}
+	}
+	if r.parts.done() == len(sent) {
+		return false, nil
+	}
+	return true, r.sendAll(ctx)
 }
 
 // lookUp finds out whether a completion in doubt was applied. It returns again
@@ -99,7 +160,7 @@ func (r *run) lookUp(ctx context.Context, c *call, doubt *ambiguity) (again bool
 	info, err := r.head(ctx, c)
 	if err == nil && r.isOurs(info) {
 		r.info = info
-		return false, r.compare(c, info)
+		return false, r.judge(c, info)
 	}
 	if err != nil && statusOf(err) != http.StatusNotFound {
 		if c.attempts == 1 && doubt.stopped == nil && refused(err) {
@@ -130,12 +191,12 @@ func (r *run) isOurs(info Info) bool {
 // lookOnce looks for the object after the caller has ended a completion that
 // was sent: it may have been applied, or be applied yet.
 func (r *run) lookOnce(ctx context.Context, c *call, ended error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimitCanceled)
+	ctx, cancel := lookAfter(ctx)
 	defer cancel()
 	info, err := r.control.Head(ctx, r.object.Bucket, r.object.Key)
 	if err == nil && r.isOurs(info) {
 		r.info = info
-		return r.compare(c, info)
+		return r.judge(c, info)
 	}
 	return r.fail(c, fmt.Errorf("%w: %w", ErrUnknownOutcome, ended), nil)
 }
@@ -178,6 +239,14 @@ func statusOf(err error) int {
 		return e.Status
 	}
 	return 0
+}
+
+// codeOf is the store's code of the refusal in err; empty if there is none.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*wire.StoreError](err); ok {
+		return e.Code
+	}
+	return ""
 }
 
 // refused reports an answer that says: not for you.

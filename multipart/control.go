@@ -3,6 +3,7 @@ package multipart
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/chunkup/chunkup/chunker"
 )
@@ -40,6 +41,27 @@ type Control interface {
 	Head(ctx context.Context, bucket, key string) (Info, error)
 }
 
+// UploadLister is a [Control] that can list unfinished uploads.
+type UploadLister interface {
+	// ListUploads returns the unfinished uploads of keys that begin with the
+	// prefix, all pages of them.
+	ListUploads(ctx context.Context, bucket, prefix string) ([]Unfinished, error)
+}
+
+// Unfinished is an upload that was begun and neither completed nor aborted.
+type Unfinished struct {
+	Upload
+	Initiated time.Time // by the store's clock
+}
+
+// RangeReader is a [Control] that can read objects.
+type RangeReader interface {
+	// ReadRange reads size bytes from offset on, fewer only at the end of the
+	// object. With an ETag, an object that has another one meanwhile is a
+	// *wire.StoreError of status 412.
+	ReadRange(ctx context.Context, bucket, key, etag string, offset, size int64) ([]byte, error)
+}
+
 // Traits are what stores differ in, as data.
 type Traits struct {
 	// Endpoint is the scheme and host that requests go to; with the bucket it
@@ -61,6 +83,21 @@ type Traits struct {
 	// MetaPrefix is how the store spells user metadata ("X-Amz-Meta-" if
 	// empty).
 	MetaPrefix string
+
+	// EqualParts says that all parts but the last must have one size.
+	EqualParts bool
+
+	// CreateOnly says that the store honours If-None-Match: * on a PUT and on
+	// Complete, and so never replaces an object that is there already.
+	CreateOnly bool
+
+	// OpaqueETag says that the ETag of an object from parts is not made of the
+	// parts' MD5s, however much it looks like it.
+	OpaqueETag bool
+
+	// GoogHash says that a part's digest goes up as X-Goog-Hash instead of a
+	// header of its algorithm's own.
+	GoogHash bool
 }
 
 // Intent is an upload that is to be created.
@@ -96,6 +133,9 @@ type Completion struct {
 	Algorithm  chunker.Algorithm
 	FullObject bool
 	Digest     chunker.Digest // the whole object's, if FullObject
+
+	// CreateOnly asks for a refusal (412) if there is an object under the key.
+	CreateOnly bool
 }
 
 // Info is what a store says of an object.
@@ -104,5 +144,10 @@ type Info struct {
 	ETag      string
 	VersionID string
 	Digest    chunker.Digest    // of the whole object; zero if the store named none
+	Composite int               // not 0: Digest is the composite one of so many parts
 	Metadata  map[string]string // the user's, keys in lower case
+
+	// OpaqueETag says that the ETag is no MD5, however much it looks like one: of
+	// an object that is encrypted with a key of the user's or of KMS.
+	OpaqueETag bool
 }

@@ -33,6 +33,14 @@ var ErrUnknownOutcome = errors.New("the store may or may not have the object")
 // read to the last. No object was made from it, unless the error says so.
 var ErrSourceChanged = errors.New("the source changed while it was read")
 
+// ErrExists means that another object is under the key of an upload that may
+// only create one.
+var ErrExists = errors.New("there is another object under the key")
+
+// ErrUnproven means that the store names no checksum of the object which the
+// source can be held against.
+var ErrUnproven = errors.New("the store names no checksum that can be compared")
+
 // ErrCredentials means that there are no credentials, or none that can be used.
 // A [Control] or provider wraps it; it is never tried again.
 var ErrCredentials = errors.New("no usable credentials")
@@ -70,6 +78,10 @@ type Error struct {
 	// Orphan says that an attempt to create the upload got no clear answer: there
 	// may be one at the store whose id nobody knows.
 	Orphan bool
+
+	// Journal is the file that says how to go on: the same call resumes. Empty
+	// if there is none.
+	Journal string
 
 	// Abort is why the upload could not be dropped at the store; nil if it was
 	// dropped or there was none.

@@ -22,6 +22,8 @@ const (
 	BreakerChanged                 // From, To
 	Progressed                     // Done, Total, Lanes, Budget
 	Warned                         // Err: nothing failed, but it should be known
+	Created                        // UploadID
+	Resumed                        // UploadID, Parts and Done: what the store has from an earlier run
 )
 
 // Event is one thing that happened in an upload. It holds no secret but those
@@ -53,6 +55,9 @@ type Event struct {
 	Reason string // backoff, retry-after, budget, breaker; first, expiring, expired
 
 	From, To breaker.State
+
+	UploadID string
+	Parts    int
 
 	Done, Total int64 // bytes; Done falls when an attempt fails
 

@@ -43,7 +43,7 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 		part.Header = r.header
 	}
 	if !d.IsZero() {
-		part.ChecksumHeader, part.Checksum = checksumHeader(d.Algorithm()), d.Base64()
+		part.ChecksumHeader, part.Checksum = r.checksumHeader(d.Algorithm()), r.checksum(d)
 	}
 	reason := "first"
 	if c.expired {

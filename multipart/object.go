@@ -5,12 +5,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/journal"
 )
 
 // tokenKey is the user metadata that holds an upload's random token: the proof
@@ -28,6 +31,19 @@ type Object struct {
 
 	// Metadata is the user's own. The name chunkup-token is taken.
 	Metadata map[string]string
+
+	// CreateOnly never replaces an object that is there already: if it has other
+	// bytes, the error is [ErrExists]; if it has these, the upload succeeds and
+	// sends nothing. Needs a store whose [Traits] say CreateOnly.
+	CreateOnly bool
+
+	// IdempotencyKey names the upload across processes and machines: calls with
+	// the same key and the same bytes make one object, and all but the first
+	// return what is there. Empty: every call is an upload of its own.
+	IdempotencyKey string
+
+	// Command is kept in the journal for people: what they run to resume.
+	Command []string
 }
 
 // String is the object's address: s3://bucket/key.
@@ -44,7 +60,7 @@ func (o Object) validate() error {
 	}
 	for _, name := range []string{"If-Match", "If-None-Match"} {
 		if o.Header.Get(name) != "" {
-			return fmt.Errorf("header %s: an upload replaces what is under its key", name)
+			return fmt.Errorf("header %s: use CreateOnly", name)
 		}
 	}
 	for name, values := range o.headers("", "") {
@@ -83,13 +99,36 @@ func newToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// checksumHeader is how S3 spells a part's digest.
-func checksumHeader(a chunker.Algorithm) string {
-	switch a {
-	case chunker.None:
+// checksumHeader is how the store spells a part's digest.
+func (r *run) checksumHeader(a chunker.Algorithm) string {
+	switch {
+	case a == chunker.None:
 		return ""
-	case chunker.MD5:
+	case a == chunker.MD5:
 		return "Content-Md5"
+	case r.traits.GoogHash:
+		return "X-Goog-Hash"
 	}
 	return "X-Amz-Checksum-" + strings.ToUpper(a.String()[:1]) + a.String()[1:]
+}
+
+// checksum is a part's digest as that header carries it.
+func (r *run) checksum(d chunker.Digest) string {
+	if r.traits.GoogHash && d.Algorithm() != chunker.MD5 {
+		return d.Algorithm().String() + "=" + d.Base64()
+	}
+	return d.Base64()
+}
+
+// publicHeader are the properties that may be written down.
+func (o Object) publicHeader() http.Header {
+	h := o.Header.Clone()
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return journal.Secret(name) })
+	return h
+}
+
+// sameProperties reports that two uploads are to make the same object.
+func sameProperties(a, b journal.Record) bool {
+	header := len(a.Header) == len(b.Header) && maps.EqualFunc(a.Header, b.Header, slices.Equal)
+	return header && len(a.Metadata) == len(b.Metadata) && maps.Equal(a.Metadata, b.Metadata)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/journal"
 )
 
 // DefaultThreshold is the size, in bytes, below which an object goes up in one
@@ -47,6 +48,19 @@ type Options struct {
 	// always wait.
 	WaitOpen bool
 
+	// Journal is where unfinished uploads are written down, so that another call,
+	// after a crash even, goes on with them. nil keeps nothing: an upload that
+	// fails is aborted at the store.
+	Journal *journal.Dir
+
+	// Memory bounds the buffers of all streams of the uploader together, in bytes.
+	// 0 = [DefaultMemory]. Sources are read in place and need none.
+	Memory int64
+
+	// AbortTimeout bounds the clean-up after a failed upload. 0 =
+	// [DefaultAbortTimeout].
+	AbortTimeout time.Duration
+
 	// OnEvent is told what happens, each upload's events in order and from one
 	// goroutine, those of different uploads at the same time. A slow one holds
 	// up nothing but the end of its upload.
@@ -67,6 +81,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return d, fmt.Errorf("multipart: negative part size %d", d.PartSize)
 	case d.Threshold > chunker.MaxPart:
 		return d, fmt.Errorf("multipart: threshold of %d bytes: stores take at most %d in one PUT", d.Threshold, chunker.MaxPart)
+	case d.Memory < 0:
+		return d, fmt.Errorf("multipart: negative memory of %d bytes", d.Memory)
 	case d.MaxAttempts < 0:
 		return d, fmt.Errorf("multipart: negative number of attempts %d", d.MaxAttempts)
 	}
@@ -81,6 +97,12 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if d.RetryAfterCap == 0 {
 		d.RetryAfterCap = time.Minute
+	}
+	if d.Memory == 0 {
+		d.Memory = DefaultMemory
+	}
+	if d.AbortTimeout <= 0 {
+		d.AbortTimeout = DefaultAbortTimeout
 	}
 	if d.Rand == nil {
 		d.Rand = random

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/chunkup/chunkup/presign"
 )
 
-// sendAll sends every part. The group holds more parts than there are lanes,
-// because those that wait for a retry hold none.
+// sendAll sends every part of the source that the store does not have yet. The
+// group holds more parts than there are lanes, because those that wait for a
+// retry hold none.
 func (r *run) sendAll(ctx context.Context) error {
 	g, parts := errgroup.WithContext(ctx)
 	g.SetLimit(2 * r.endpoint.lanes.Max())
@@ -23,42 +25,29 @@ func (r *run) sendAll(ctx context.Context) error {
 		if canceled(parts) {
 			break
 		}
-		g.Go(func() error { return r.sendPart(parts, p) })
+		if r.parts.get(p.Number).Number != 0 {
+			continue
+		}
+		g.Go(func() error { return r.sendPart(parts, p, r.source) })
 	}
 	err := g.Wait()
 	if err == nil && canceled(ctx) { // before a part had begun
-		err = &Error{Op: wire.PutPart, Object: r.object.String(), UploadID: r.upload.ID, Err: context.Cause(ctx)}
+		err = r.local(wire.PutPart, context.Cause(ctx))
 	}
 	return err
 }
 
-func (r *run) sendPart(ctx context.Context, p chunker.Part) error {
+// sendPart sends a part, whose bytes are in src.
+func (r *run) sendPart(ctx context.Context, p chunker.Part, src io.ReaderAt) error {
 	c := r.newCall(wire.PutPart, p.Number, p.Size)
 	defer c.pay.End()
-	receipt := &r.parts[p.Number-1]
-	err := r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, receipt) })
+	var receipt Receipt
+	err := r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, src, &receipt) })
 	if err == nil {
-		r.arrived.Add(1)
+		r.parts.add(receipt)
+		r.keep(r.state.arrived(receipt))
 	}
 	return err
-}
-
-// putObject sends the whole source in one PUT.
-func (r *run) putObject(ctx context.Context) error {
-	p := chunker.Part{Number: 1, Size: r.plan.Size}
-	c := r.newCall(wire.PutObject, 0, p.Size)
-	defer c.pay.End()
-	c.first = true
-	err := r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, &r.parts[0]) })
-	if err != nil {
-		return err
-	}
-	r.info.ETag, r.whole = r.parts[0].ETag, r.parts[0].Digest
-	if err := r.proveSource(ctx, wire.PutObject); err != nil {
-		err.Err = fmt.Errorf("%w (the object holds what was read)", err.Err)
-		return err
-	}
-	return nil
 }
 
 // errTooLate ends an attempt before anything was sent: while the bytes were
@@ -66,9 +55,9 @@ func (r *run) putObject(ctx context.Context) error {
 var errTooLate = errors.New("the store is not to be asked now")
 
 // put makes one attempt to send the bytes of p, and fills in the receipt.
-func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt) result {
+func (r *run) put(ctx context.Context, c *call, p chunker.Part, src io.ReaderAt, receipt *Receipt) result {
 	if r.traits.Algorithm != chunker.None && (receipt.Digest.IsZero() || c.rereads > 0) {
-		d, err := chunker.Sum(p.Reader(r.source), r.traits.Algorithm)
+		d, err := chunker.Sum(p.Reader(src), r.traits.Algorithm)
 		if err != nil {
 			return result{err: r.sourceError(err), local: true}
 		}
@@ -81,7 +70,7 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt
 	if !r.mayStart(c, c.permit) {
 		return result{err: errTooLate, local: true}
 	}
-	res, arrived := r.send(ctx, c, request, p)
+	res, arrived := r.send(ctx, c, request, p, src)
 	if res.err == nil {
 		res = r.receive(res, p, receipt)
 	}
@@ -95,13 +84,13 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, receipt *Receipt
 
 // send puts the bytes of p on the wire, and returns what to call when it is known
 // whether they have arrived.
-func (r *run) send(ctx context.Context, c *call, request presign.Request, p chunker.Part) (result, func(bool)) {
+func (r *run) send(ctx context.Context, c *call, request presign.Request, p chunker.Part, src io.ReaderAt) (result, func(bool)) {
 	e := r.endpoint
 	a := attempt{progress: r.progress}
 	way := &passage{link: &e.link, limits: e.client.Limits(), size: p.Size, stretch: c.stretch, inFlight: r.inFlight}
 	answer, err := e.client.Do(ctx, wire.Request{
 		Method: request.Method, URL: request.URL, Header: request.Header,
-		Body: e.paced(ctx, p.Reader(r.source)), Size: p.Size,
+		Body: e.paced(ctx, p.Reader(src)), Size: p.Size,
 		Send: way.deadline, Stall: e.link.stall(e.client.Limits().Stall),
 		Fresh: c.fresh, Expect: c.expect && !e.noContinue.Load(),
 		Progress: func(n int) {
@@ -130,6 +119,10 @@ func (r *run) receive(res result, p chunker.Part, receipt *Receipt) result {
 		res.bare, res.err = true, fmt.Errorf("the store answered success after %d of %d bytes", res.answer.Sent, p.Size)
 		return res
 	}
+	if wrong := r.misstored(res.answer.Header, receipt.Digest); wrong != nil {
+		res.other, res.err = true, wrong
+		return res
+	}
 	receipt.Number, receipt.Size, receipt.ETag = p.Number, p.Size, etag
 	return res
 }
@@ -140,6 +133,9 @@ func (r *run) inFlight() int { return max(r.endpoint.lanes.Held(), 1) }
 // sourceError says that the source changed, if that is why it could not be
 // read.
 func (r *run) sourceError(err error) error {
+	if r.source == nil {
+		return err
+	}
 	if changed := r.source.Changed(); changed != nil {
 		return fmt.Errorf("%w: %w", ErrSourceChanged, changed)
 	}
@@ -156,25 +152,32 @@ func hasExpired(r presign.Request, a wire.Answer) bool {
 	return err == nil && date.Add(time.Second-a.Elapsed).After(r.NotAfter)
 }
 
+// local is the error of what was not asked of the store.
+func (r *run) local(op wire.Operation, err error) *Error {
+	return &Error{Op: op, Object: r.object.String(), UploadID: r.upload.ID, Done: r.parts.done(), Parts: int(r.total.Load()), Err: err}
+}
+
 // proveSource looks at the source again before the parts become an object. If
 // it is not as it was, what was sent must still be what is there.
 func (r *run) proveSource(ctx context.Context, op wire.Operation) *Error {
+	if r.source == nil {
+		return nil
+	}
 	changed := r.source.Changed()
 	if changed == nil {
 		return nil
 	}
-	failed := &Error{Op: op, Object: r.object.String(), UploadID: r.upload.ID,
-		Err: fmt.Errorf("%w: %w", ErrSourceChanged, changed)}
+	failed := r.local(op, fmt.Errorf("%w: %w", ErrSourceChanged, changed))
 	for p := range r.plan.Parts() {
 		if canceled(ctx) {
 			failed.Err = context.Cause(ctx)
 			return failed
 		}
 		d, err := chunker.Sum(p.Reader(r.source), r.traits.Algorithm)
-		if err != nil || d.IsZero() || d != r.parts[p.Number-1].Digest {
+		if err != nil || d.IsZero() || d != r.parts.get(p.Number).Digest {
 			return failed
 		}
 	}
-	r.teller.tell(Event{Kind: Warned, Err: fmt.Errorf("the bytes that were sent are still there, but %w", changed)})
+	r.warn(fmt.Errorf("the bytes that were sent are still there, but %w", changed))
 	return nil
 }

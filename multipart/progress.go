@@ -8,14 +8,16 @@ import (
 // progress counts an upload's bytes and remembers when one was last
 // acknowledged. It is safe for concurrent use.
 type progress struct {
-	total int64
+	total atomic.Int64 // 0 while nobody knows
 	done  atomic.Int64 // of finished parts and of attempts under way
 	began time.Time
 	last  atomic.Int64 // nanoseconds from began
 }
 
 func newProgress(total int64) *progress {
-	return &progress{total: total, began: time.Now()}
+	p := &progress{began: time.Now()}
+	p.total.Store(total)
+	return p
 }
 
 // seen notes that the store has had bytes of this upload.
@@ -24,7 +26,7 @@ func (p *progress) seen() { p.last.Store(int64(time.Since(p.began))) }
 func (p *progress) lastSeen() time.Time { return p.began.Add(time.Duration(p.last.Load())) }
 
 // level is for observers.
-func (p *progress) level() (done, total int64) { return p.done.Load(), p.total }
+func (p *progress) level() (done, total int64) { return p.done.Load(), p.total.Load() }
 
 // sustained is for how long an attempt must have been sending for its bytes to
 // be progress before the store has said so: sockets swallow some, and a store may

@@ -102,6 +102,8 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 		res.local = true // our own doing: no evidence of anything
 	case res.local && !res.unsent():
 		class = wire.Fatal
+	case res.other:
+		class = wire.Reread
 	default:
 		class = r.classify(c, res, c.remints > 0)
 	}

@@ -23,20 +23,22 @@ type run struct {
 	traits   Traits
 
 	object Object
-	header http.Header // the object's, with the token
-	source chunker.Source
-	plan   chunker.Plan
+	header http.Header    // the object's, with the token
+	source chunker.Source // nil for a stream
+	plan   chunker.Plan   // of a stream: its size is known at the end
+	total  atomic.Int64   // number of the parts; 0 while nobody knows
 	token  string
 	began  time.Time
+	state  *keeper // nil: nothing is kept on disk
 
 	share    *budget.Share
-	arrived  atomic.Int64 // parts that the store has acknowledged
 	progress *progress
 	teller   *teller
 
-	upload Upload    // set by create, before there are parts
-	parts  []Receipt // by part number - 1; each written by its own part
-	info   Info      // what the store said at the end
+	upload Upload // set by create, before there are parts
+	orphan bool   // an attempt to create got no clear answer
+	parts  manifest
+	info   Info // what the store said at the end
 	whole  chunker.Digest
 
 	mu      sync.Mutex
@@ -45,16 +47,19 @@ type run struct {
 	renewed time.Time // when the provider was last told to forget
 }
 
-func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan) *run {
+// newRun begins an upload; src is nil for a stream, state if nothing is kept.
+func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan, state *keeper) *run {
 	r := &run{
 		control: u.control, provider: u.provider, options: u.options,
 		endpoint: u.endpoint(o.Bucket), traits: u.control.Traits(),
-		object: o, source: src, plan: plan, token: newToken(), began: time.Now(),
+		object: o, source: src, plan: plan, token: state.token(o), began: time.Now(), state: state,
 		progress: newProgress(plan.Size),
-		parts:    make([]Receipt, plan.Len()),
+	}
+	if src != nil {
+		r.total.Store(int64(plan.Len()))
 	}
 	r.header = o.headers(r.traits.MetaPrefix, r.token)
-	r.share = r.endpoint.budget.Join(plan.PartSize)
+	r.share = r.endpoint.budget.Join(max(plan.PartSize, 1))
 	r.teller = newTeller(u.options.OnEvent, o, r.figures)
 	r.endpoint.watch(r)
 	r.teller.tell(Event{Kind: Planned, Plan: plan})
@@ -62,19 +67,23 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan) *run 
 }
 
 func (r *run) end() {
+	r.state.release()
 	r.endpoint.unwatch(r)
 	r.share.Leave()
 	r.teller.close()
 }
 
+// warn tells what should be known although nothing failed.
+func (r *run) warn(err error) { r.teller.tell(Event{Kind: Warned, Err: err}) }
+
 func (r *run) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	res := r.stats
-	res.Object, res.Size, res.PartSize = r.object, r.plan.Size, r.plan.PartSize
+	res.Object, res.Size, res.PartSize, res.Token = r.object, r.plan.Size, r.plan.PartSize, r.token
 	res.ETag, res.VersionID, res.Digest = r.info.ETag, r.info.VersionID, r.whole
-	if r.upload.ID != "" {
-		res.Parts = r.plan.Len()
+	if res.UploadID = r.upload.ID; res.UploadID != "" {
+		res.Parts = int(r.total.Load())
 	}
 	res.Elapsed = time.Since(r.began)
 	return res
@@ -162,7 +171,7 @@ func (r *run) interrupted(c *call, cause error) error {
 		return r.fail(c, cause, nil)
 	}
 	e := *r.failing
-	e.Stopped, e.Budget, e.Done = cause, r.endpoint.Budget(), int(r.arrived.Load())
+	e.Stopped, e.Budget, e.Done = cause, r.endpoint.Budget(), r.parts.done()
 	return &e
 }
 
@@ -183,5 +192,5 @@ func (r *run) succeeds() {
 // fail makes the error of an operation that has ended.
 func (r *run) fail(c *call, err, stopped error) *Error {
 	return &Error{Op: c.op, Object: r.object.String(), UploadID: r.upload.ID, Part: c.part, Size: c.bytes,
-		Done: int(r.arrived.Load()), Parts: r.plan.Len(), Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err, Budget: r.endpoint.Budget()}
+		Done: r.parts.done(), Parts: int(r.total.Load()), Attempts: c.attempts, Elapsed: time.Since(c.began), Stopped: stopped, Err: err, Budget: r.endpoint.Budget()}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/storetest"
 	"github.com/chunkup/chunkup/multipart/wire"
+	"github.com/chunkup/chunkup/presign"
 )
 
 // uploadFile uploads a file of that many bytes, each part of which takes a
@@ -138,4 +139,8 @@ func TestUnreadableSource(t *testing.T) {
 		l.nothing(t)
 		l.wantFullBudget(t)
 	})
+}
+
+func presignPart(u multipart.Upload) presign.Part {
+	return presign.Part{Bucket: u.Bucket, Key: u.Key, UploadID: u.ID, Number: 1, Size: 1}
 }

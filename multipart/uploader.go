@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/journal"
 	"github.com/chunkup/chunkup/multipart/wire"
 	"github.com/chunkup/chunkup/presign"
 )
@@ -16,6 +18,7 @@ import (
 type Uploader struct {
 	control  Control
 	provider *presign.Shared
+	memory   *chunker.Memory
 	options  Options
 }
 
@@ -30,18 +33,23 @@ func New(c Control, p presign.Provider, o *Options) (*Uploader, error) {
 	if t := c.Traits(); t.FullObject && !t.Algorithm.Combines() {
 		return nil, fmt.Errorf("multipart: %v digests of parts do not combine into the whole object's", t.Algorithm)
 	}
-	return &Uploader{control: c, provider: presign.Share(p), options: options}, nil
+	return &Uploader{control: c, provider: presign.Share(p), memory: chunker.NewMemory(options.Memory), options: options}, nil
 }
 
-// Result is a finished upload.
+// Result is the receipt of a finished upload.
 type Result struct {
 	Object    Object
 	Size      int64 // bytes
 	Parts     int   // 0 for a single PUT
-	PartSize  int64
+	PartSize  int64 // of the first part
 	ETag      string
 	VersionID string
 	Digest    chunker.Digest // of the whole object, as computed here; zero if there is none
+
+	Token    string // the object's metadata chunkup-token has it
+	UploadID string // of the multipart upload; empty for a single PUT
+	Resumed  int    // parts that the store had from an earlier run
+	Existing bool   // it was there already, and equal: nothing was sent
 
 	Attempts  int   // requests that carried bytes
 	Retries   int   // of them, after the first of each part
@@ -65,18 +73,22 @@ func (u *Uploader) UploadFile(ctx context.Context, o Object, path string) (Resul
 // and returns when the store has proved that it holds exactly these bytes, or
 // when there is no hope. Wrap any io.ReaderAt with chunker.NewReaderAt.
 //
+// With [Options.Journal] an upload that an earlier call, in this process or
+// another, has not finished goes on where that one ended, if it was of the same
+// source and properties: the parts that the store lists are kept if their digests
+// are those of the source's bytes now.
+//
 // Errors: *[Error] for what failed at the store or on the way to it, matching
 // the cause (a *wire.StoreError, a *wire.DeadlineError, context.Canceled, …)
-// and [ErrAttempts], [ErrElapsed], [ErrUnknownOutcome], [ErrSourceChanged] or a
-// *[MismatchError]; *chunker.LimitError for a size that the store cannot take;
-// *breaker.OpenError if the endpoint is down. An upload that fails is aborted
-// at the store, on a context of its own (1 s after a cancel, else 30 s beyond
-// what the store asked to be left alone for), unless its outcome is unknown.
+// and [ErrAttempts], [ErrElapsed], [ErrUnknownOutcome], [ErrSourceChanged],
+// [ErrExists] or a *[MismatchError]; *chunker.LimitError for a size that the store
+// cannot take; *breaker.OpenError if the endpoint is down; *journal.LockedError if
+// another call uploads to the same destination, *journal.WriteError if nothing can
+// be kept there. An upload that fails is kept for the next call if there is a
+// journal and the failure may pass or be mended; else it is aborted at the store,
+// on a context of its own ([Options.AbortTimeout]), unless its outcome is unknown.
 func (u *Uploader) Upload(ctx context.Context, o Object, src chunker.Source) (Result, error) {
-	if ctx.Err() != nil {
-		return Result{}, context.Cause(ctx)
-	}
-	if err := o.validate(); err != nil {
+	if err := u.check(ctx, o); err != nil {
 		return Result{}, err
 	}
 	plan, err := chunker.NewPlan(src.Size(), u.options.PartSize, u.control.Traits().Limits)
@@ -84,17 +96,41 @@ func (u *Uploader) Upload(ctx context.Context, o Object, src chunker.Source) (Re
 		return Result{}, err
 	}
 	single := plan.Size < u.options.Threshold || plan.Size == 0
-	if single {
+	state, err := u.claim(o, src, plan, single)
+	if err != nil {
+		return Result{}, err
+	}
+	switch {
+	case state.goesOn():
+		plan, single = state.found.Plan, false
+	case single:
 		plan.PartSize = max(plan.Size, 1)
 	}
-	r := u.newRun(o, src, plan)
+	r := u.newRun(o, src, plan, state)
 	defer r.end()
-	if single {
-		err = r.putObject(ctx)
-	} else {
-		err = r.uploadParts(ctx)
-	}
+	err = r.uploadSource(ctx, single)
 	return r.result(), err
+}
+
+// check refuses what cannot be asked of this store.
+func (u *Uploader) check(ctx context.Context, o Object) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if o.CreateOnly && !u.control.Traits().CreateOnly {
+		return errors.New("this store is not known to refuse to replace an object: an upload that may only create one is not possible")
+	}
+	return o.validate()
+}
+
+// Resume goes on with the upload of a file that a journal tells of, as
+// [Uploader.UploadFile] would with the same object.
+func (u *Uploader) Resume(ctx context.Context, r journal.Record) (Result, error) {
+	if r.Source.Path == "" {
+		return Result{}, fmt.Errorf("s3://%s/%s was uploaded from a stream, which cannot be read again", r.Bucket, r.Key)
+	}
+	return u.UploadFile(ctx, Object{Bucket: r.Bucket, Key: r.Key, Header: r.Header, Metadata: r.Metadata,
+		CreateOnly: r.Conditional, Command: r.Command}, r.Source.Path)
 }
 
 // endpoint is what an upload to the bucket shares with others.
@@ -105,21 +141,57 @@ func (u *Uploader) endpoint(bucket string) *Endpoint {
 	return DefaultEndpoints.Get(u.control.Traits().Endpoint, bucket)
 }
 
-// uploadParts is an upload from create to complete.
+// uploadSource is the upload of a source, from a look at what there is to the end.
+func (r *run) uploadSource(ctx context.Context, single bool) error {
+	r.heard()
+	there, err := r.isThere(ctx)
+	switch {
+	case there || err != nil || single:
+		r.dropFound(ctx)
+	default:
+		return r.conclude(ctx, r.uploadParts(ctx))
+	}
+	if !there && err == nil {
+		err = r.putObject(ctx, r.source)
+	}
+	return r.conclude(ctx, err)
+}
+
+// uploadParts is an upload from create to complete. One that vanishes under way is
+// begun again, once.
 func (r *run) uploadParts(ctx context.Context) error {
-	if err := r.create(ctx); err != nil {
+	done, err := r.begin(ctx)
+	if done || err != nil {
 		return err
 	}
-	err := r.sendAll(ctx)
-	if err == nil {
-		if changed := r.proveSource(ctx, wire.Complete); changed != nil {
-			err = changed
-		} else {
-			err = r.complete(ctx)
+	err = r.finish(ctx)
+	if isGone(err) {
+		r.warn(fmt.Errorf("upload %s is gone at the store: a new one is begun", r.upload.ID))
+		if err := r.clean(ctx, r.upload); err != nil {
+			r.warn(fmt.Errorf("upload %s could not be aborted: %w", r.upload.ID, err))
+		}
+		r.parts.forget()
+		r.progress.done.Store(0)
+		if err = r.start(ctx); err == nil {
+			err = r.finish(ctx)
 		}
 	}
-	if err != nil && !errors.Is(err, ErrUnknownOutcome) {
-		err = r.abort(ctx, err)
-	}
 	return err
+}
+
+// isGone tells a part that was refused because its upload does not exist.
+func isGone(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Op == wire.PutPart && statusOf(e.Err) == http.StatusNotFound && codeOf(e.Err) == "NoSuchUpload"
+}
+
+// finish sends the parts and makes the object of them.
+func (r *run) finish(ctx context.Context) error {
+	if err := r.sendAll(ctx); err != nil {
+		return err
+	}
+	if changed := r.proveSource(ctx, wire.Complete); changed != nil {
+		return changed
+	}
+	return r.complete(ctx)
 }

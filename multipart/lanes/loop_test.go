@@ -21,6 +21,25 @@ func simulate(t *testing.T, p path, o lanes.Options, seconds int, change func(se
 	return w
 }
 
+// seeds are as many as it takes for the one of the middle to be no matter of
+// luck: in noise that is as large as the gain, a trial fails now and then although
+// it should not, and is made again after half a minute.
+const seeds = 9
+
+// median plays what has chance in it from many seeds, and returns the figure of
+// the middle.
+func (p path) median(figure func(path) float64) float64 {
+	if p.noise == 0 && p.reset == 0 && p.throttle == 0 {
+		return figure(p)
+	}
+	var all []float64
+	for p.seed = range seeds {
+		all = append(all, figure(p))
+	}
+	slices.Sort(all)
+	return all[seeds/2]
+}
+
 // between changes the path from one second until before another.
 func (p path) between(from, to int, f func(*path)) func(int, *path) {
 	return func(s int, now *path) {
@@ -73,16 +92,19 @@ func TestModelFindsTheBest(t *testing.T) {
 		"one connection's worth":        wide.with(func(p *path) { p.total = 10 * mb }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			best := 0.0
-			for _, n := range []int{4, 8, 16, 32, 64} {
-				best = max(best, simulate(t, p, lanes.Options{Start: n, Max: n}, 20, nil).goodput(10, 20))
-			}
-			w := simulate(t, p, lanes.Options{}, 20, nil)
-			if got := w.goodput(10, 20); got < 0.9*best {
-				t.Errorf("%.4g MB/s, best is %.4g", got/mb, best/mb)
-			}
-			if _, _, overloads := w.figures(); overloads > 0 || slices.ContainsFunc(w.seconds, func(s second) bool { return s.limit < 8 }) {
-				t.Error("it shrank")
+			share := p.median(func(p path) float64 {
+				best := 0.0
+				for _, n := range []int{4, 8, 16, 32, 64} {
+					best = max(best, simulate(t, p, lanes.Options{Start: n, Max: n}, 20, nil).goodput(10, 20))
+				}
+				w := simulate(t, p, lanes.Options{}, 20, nil)
+				if _, _, overloads := w.figures(); overloads > 0 || slices.ContainsFunc(w.seconds, func(s second) bool { return s.limit < 8 }) {
+					t.Error("it shrank")
+				}
+				return w.goodput(10, 20) / best
+			})
+			if share < 0.9 {
+				t.Errorf("%.3g of the best", share)
 			}
 		})
 	}
@@ -102,12 +124,19 @@ func TestModelStaysWhereItIsFlat(t *testing.T) {
 		"a thin 40 kB/s":       {wide.with(func(p *path) { p.total, p.noise, p.tick = 0.04*mb, 0.5, time.Second }), 3600, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := simulate(t, c.p, lanes.Options{}, c.seconds, nil)
-			if most, changes, _ := w.figures(); most > 16 || changes > c.changes {
-				t.Errorf("up to %d lanes and %d changes, want 16 and %d at most", most, changes, c.changes)
-			}
-			if best := c.p.total; w.goodput(0, c.seconds) < 0.9*best {
-				t.Errorf("%.4g MB/s", w.goodput(0, c.seconds)/mb)
+			bad := c.p.median(func(p path) float64 {
+				w := simulate(t, p, lanes.Options{}, c.seconds, nil)
+				if best := p.total; w.goodput(0, c.seconds) < 0.9*best {
+					t.Errorf("%.4g MB/s", w.goodput(0, c.seconds)/mb)
+				}
+				if most, changes, _ := w.figures(); most > 16 || changes > c.changes {
+					t.Logf("up to %d lanes and %d changes", most, changes)
+					return 1
+				}
+				return 0
+			})
+			if bad > 0 {
+				t.Errorf("more often than not, more than 16 lanes or %d changes", c.changes)
 			}
 		})
 	}
@@ -168,7 +197,8 @@ func TestModelThinLinkWithDeadlines(t *testing.T) {
 // as AIMD must, but not all: with one in twenty there are about 1.2/√p = 5.
 func TestModelThrottlesByChance(t *testing.T) {
 	p := wide.with(func(p *path) { p.throttle = 0.05 })
-	if got := simulate(t, p, lanes.Options{}, 120, nil).goodput(0, 120); got < 40*mb {
+	got := p.median(func(p path) float64 { return simulate(t, p, lanes.Options{}, 120, nil).goodput(0, 120) })
+	if got < 40*mb {
 		t.Errorf("%.4g MB/s", got/mb)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing/synctest"
@@ -27,10 +28,12 @@ type path struct {
 	accepts  int           // attempts at once that the store does not throttle, 0 = all
 	deadline time.Duration // of an attempt, 0 = none
 	tick     time.Duration // how fine time is
+	seed     uint64        // of all chance
 }
 
-// world presses parts through a gate over a path, in fake time. All chance is in
-// one goroutine and from a fixed seed.
+// world presses parts through a gate over a path, in fake time. It plays the same
+// whenever it is played: all chance is in one goroutine and from a seed, and the
+// parts, which wait in goroutines of their own, go in and come out in their order.
 type world struct {
 	path
 	gate    *lanes.Gate
@@ -56,6 +59,7 @@ type second struct {
 
 // part is one attempt after another of one upload.
 type part struct {
+	index   int
 	lane    *lanes.Lane // nil while waiting
 	left    float64     // bytes to go
 	stop    float64     // bytes to go at which it fails
@@ -68,9 +72,9 @@ type part struct {
 
 // newWorld keeps as many parts pending as an upload of endless size would.
 func newWorld(p path, o lanes.Options) *world {
-	w := &world{path: p, gate: lanes.New(o), rand: rand.New(rand.NewPCG(1, 2))}
-	for range 128 {
-		w.parts = append(w.parts, &part{})
+	w := &world{path: p, gate: lanes.New(o), rand: rand.New(rand.NewPCG(1, p.seed))}
+	for i := range 128 {
+		w.parts = append(w.parts, &part{index: i})
 	}
 	return w
 }
@@ -111,9 +115,11 @@ func (w *world) press(ctx context.Context) {
 				defer w.mu.Unlock()
 				w.granted = append(w.granted, grant{p, lane})
 			}()
+			synctest.Wait() // it has its place in the queue
 		}
 	}
 	synctest.Wait()
+	slices.SortFunc(w.granted, func(a, b grant) int { return a.part.index - b.part.index })
 	for _, g := range w.granted {
 		w.begin(g.part, g.lane)
 	}
@@ -129,7 +135,7 @@ func (w *world) begin(p *part, lane *lanes.Lane) {
 			under++
 		}
 	}
-	*p = part{lane: lane, left: w.part, fails: lanes.Success, since: time.Now()}
+	*p = part{index: p.index, lane: lane, left: w.part, fails: lanes.Success, since: time.Now()}
 	switch {
 	case w.accepts > 0 && under >= w.accepts, w.rand.Float64() < w.throttle:
 		p.stop, p.fails = w.part, lanes.Overload
@@ -172,7 +178,7 @@ func (w *world) end(p *part, o lanes.Outcome) {
 		w.seconds[len(w.seconds)-1].overload++
 	}
 	p.lane.Release(o)
-	*p = part{retry: o != lanes.Success}
+	*p = part{index: p.index, retry: o != lanes.Success}
 	if p.retry {
 		p.until = time.Now().Add(time.Duration(w.rand.Float64() * float64(500*time.Millisecond)))
 	}

@@ -24,6 +24,9 @@ func NewClient(cfg aws.Config, p Profile, endpoint string, w *wire.Client) *s3.C
 		}
 		o.UsePathStyle = p.PathStyle
 		o.HTTPClient = w.Control(0)
+		if p.Plain {
+			o.APIOptions = append(o.APIOptions, plain)
+		}
 		// There is one retry loop, and it is not the SDK's.
 		o.Retryer = aws.NopRetryer{}
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired

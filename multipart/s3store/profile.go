@@ -1,16 +1,12 @@
 package s3store
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart"
-	"github.com/chunkup/chunkup/multipart/wire"
 )
 
 // Profile is what one provider's store can do and how it wants to be spoken to.
@@ -23,22 +19,73 @@ type Profile struct {
 	// Region is used where none is configured; empty if there has to be one.
 	Region string
 
+	// Plain leaves out of requests what the SDK adds and only AWS is known to
+	// take: a signed Accept-Encoding, and the x-id parameter.
+	Plain bool
+
 	// Traits hold everything but the endpoint, which the client knows.
 	Traits multipart.Traits
 }
 
+const (
+	mib, gib, tib = int64(1 << 20), int64(1 << 30), int64(1 << 40)
+	gb, tb        = int64(1e9), int64(1e12)
+)
+
 // profiles returns the table of stores. A value that no source confirms is the
-// conservative one.
+// conservative one: Content-MD5 is the one digest that every store verifies,
+// path-style addresses and us-east-1 are what most clones take, and whether a
+// store honours If-None-Match is not found out by trying.
 func profiles() []Profile {
-	fullObject := multipart.Traits{Algorithm: chunker.CRC64NVME, FullObject: true}
+	fullObject := multipart.Traits{Algorithm: chunker.CRC64NVME, FullObject: true, CreateOnly: true}
+	md5 := func(l chunker.Limits) multipart.Traits { return multipart.Traits{Algorithm: chunker.MD5, Limits: l} }
+
+	// R2's limits, equal parts, checksum types and conditional operations:
+	// https://developers.cloudflare.com/r2/platform/limits,
+	// https://developers.cloudflare.com/r2/objects/multipart-objects,
+	// https://developers.cloudflare.com/r2/api/s3/api,
+	// https://developers.cloudflare.com/r2/api/s3/conditional-operations
+	r2 := fullObject
+	r2.EqualParts = true
+	r2.Limits = chunker.Limits{MaxPart: 5*gib - 5*mib, MaxObject: 5*tib - 5*gib}
+
 	return []Profile{
+		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html; the SDK's
+		// own words on CompleteMultipartUpload and PutObject for the rest.
 		{Name: "aws", Traits: fullObject},
+
+		// https://cloud.google.com/storage/docs/multipart-uploads: no preconditions,
+		// 5 TiB, no MD5 of the object. A part's digest does not go up as
+		// X-Goog-Hash: "Requests cannot specify both x-amz and x-goog headers" (400
+		// ExcessHeaderValues), and the SDK signs with x-amz ones. What HEAD says of
+		// the whole in that header is read all the same. Its front end rewrites
+		// Accept-Encoding (https://github.com/aws/aws-sdk-go-v2/issues/1816).
+		{Name: "gcs", PathStyle: true, Region: "auto", Plain: true, Traits: md5(chunker.Limits{MaxObject: 5 * tib})},
+
+		{Name: "r2", PathStyle: true, Region: "auto", Traits: r2},
+
+		// It refuses S3's checksum headers (https://github.com/iterate-ch/cyberduck/issues/15841);
+		// the largest part is rclone's, "for b2 compatibility" (backend/s3/s3.go), and
+		// 10 TB the smaller of the sizes that are told of.
+		{Name: "b2", PathStyle: true, Traits: md5(chunker.Limits{MaxPart: 4768 * mib, MaxObject: 10 * tb})},
+
+		// The conformance tests run against both.
 		{Name: "minio", PathStyle: true, Region: "us-east-1", Traits: fullObject},
 		{Name: "versitygw", PathStyle: true, Region: "us-east-1", Traits: fullObject},
-		// Content-MD5 is the one digest that every store verifies; 4768 MiB is
-		// the largest part that all of them take (B2's limit, as rclone has it).
-		{Name: "generic", PathStyle: true, Region: "us-east-1", Traits: multipart.Traits{
-			Algorithm: chunker.MD5, Limits: chunker.Limits{MaxPart: 4768 << 20}}},
+
+		// Old releases know no checksums, and none says reliably how old it is.
+		{Name: "ceph", PathStyle: true, Region: "us-east-1", Traits: md5(chunker.Limits{})},
+
+		// Both as quoted in https://github.com/pglombardo/PasswordPusher/issues/1895.
+		{Name: "wasabi", Traits: md5(chunker.Limits{MaxPart: 5 * gb, MaxObject: 5 * tb})},
+		{Name: "spaces", Region: "us-east-1", Traits: md5(chunker.Limits{MaxPart: 5 * gb, MaxObject: 5 * tb})},
+
+		// Its source: weed/s3api/crc_combine.go and filer_multipart.go of
+		// https://github.com/seaweedfs/seaweedfs.
+		{Name: "seaweedfs", PathStyle: true, Region: "us-east-1", Traits: fullObject},
+
+		// 4768 MiB is the largest part that all of them take.
+		{Name: "generic", PathStyle: true, Region: "us-east-1", Plain: true, Traits: md5(chunker.Limits{MaxPart: 4768 * mib})},
 	}
 }
 
@@ -59,47 +106,4 @@ func ByName(name string) (Profile, error) {
 		return Profile{}, fmt.Errorf("unknown provider %q: known are %s", name, strings.Join(Names(), ", "))
 	}
 	return all[i], nil
-}
-
-// Detect finds the profile for an endpoint: by its host name, else by the
-// Server header of its answer to one anonymous request, which writes nothing.
-// An empty endpoint is AWS's. A store that does not answer is generic; whoever
-// uploads to it will hear why.
-func Detect(ctx context.Context, client *wire.Client, endpoint string) Profile {
-	name := "generic"
-	switch {
-	case endpoint == "" || IsAWS(endpoint):
-		name = "aws"
-	default:
-		server := serverOf(ctx, client, endpoint)
-		for _, known := range []string{"minio", "versitygw"} {
-			if strings.HasPrefix(strings.ToLower(server), known) {
-				name = known
-			}
-		}
-	}
-	p, _ := ByName(name)
-	return p
-}
-
-// IsAWS reports whether an endpoint is one of AWS's own.
-func IsAWS(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
-	}
-	host := strings.ToLower(u.Hostname())
-	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn")
-}
-
-func serverOf(ctx context.Context, client *wire.Client, endpoint string) string {
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, endpoint, nil)
-	if err != nil {
-		return ""
-	}
-	resp, err := client.Control(0).Do(req)
-	if err != nil {
-		return ""
-	}
-	return resp.Header.Get("Server")
 }

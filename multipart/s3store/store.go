@@ -2,7 +2,6 @@ package s3store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,19 +20,26 @@ import (
 // answer: a store may assemble 10,000 parts before it says anything.
 const completePatience = 10
 
-// Store is multipart.Control over an S3 client. It is safe for concurrent use;
+// Store is multipart.Control, UploadLister and RangeReader over an S3 client. It is safe for concurrent use;
 // the zero value is not usable, see [New].
 type Store struct {
 	client   *s3.Client
 	profile  Profile
+	wire     *wire.Client
 	patient  *wire.Doer // for Complete
 	endpoint string
 }
 
+var (
+	_ multipart.Control      = (*Store)(nil)
+	_ multipart.UploadLister = (*Store)(nil)
+	_ multipart.RangeReader  = (*Store)(nil)
+)
+
 // New returns the control plane of the store that client talks to. w carries
 // its calls; give the one that client was made with.
 func New(client *s3.Client, p Profile, w *wire.Client) *Store {
-	s := &Store{client: client, profile: p, patient: w.Control(completePatience * w.Limits().Answer)}
+	s := &Store{client: client, profile: p, wire: w, patient: w.Control(completePatience * w.Limits().Answer)}
 	o := client.Options()
 	if o.BaseEndpoint != nil {
 		s.endpoint = strings.TrimSuffix(*o.BaseEndpoint, "/")
@@ -57,7 +63,7 @@ func (s *Store) Create(ctx context.Context, i multipart.Intent) (multipart.Uploa
 		return multipart.Upload{}, err
 	}
 	in := &s3.CreateMultipartUploadInput{Bucket: &i.Bucket, Key: &i.Key}
-	if declared(i.Algorithm) {
+	if s.declares(i.Algorithm) {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithm(strings.ToUpper(i.Algorithm.String()))
 		in.ChecksumType = checksumType(i.FullObject)
 	}
@@ -68,45 +74,24 @@ func (s *Store) Create(ctx context.Context, i multipart.Intent) (multipart.Uploa
 	return multipart.Upload{Bucket: i.Bucket, Key: i.Key, ID: aws.ToString(out.UploadId)}, nil
 }
 
-// List returns all pages of the parts that the store holds.
-func (s *Store) List(ctx context.Context, u multipart.Upload) ([]multipart.Receipt, error) {
-	if err := s.ready(ctx); err != nil {
-		return nil, err
-	}
-	var parts []multipart.Receipt
-	pages := s3.NewListPartsPaginator(s.client, &s3.ListPartsInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID},
-		func(o *s3.ListPartsPaginatorOptions) { o.StopOnDuplicateToken = true })
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, translate(err)
-		}
-		if aws.ToBool(page.IsTruncated) && !pages.HasMorePages() {
-			return nil, errors.New("the store's list of parts repeats itself")
-		}
-		for _, p := range page.Parts {
-			parts = append(parts, multipart.Receipt{
-				Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), ETag: aws.ToString(p.ETag),
-				Digest: firstDigest(p.ChecksumCRC64NVME, p.ChecksumCRC32C, p.ChecksumCRC32, p.ChecksumSHA256),
-			})
-		}
-	}
-	return parts, nil
-}
-
 // Complete makes the object. The whole object's checksum and size go with it,
-// where the store compares them.
+// where the store compares them. If there is to be none under the key and there
+// is one, the refusal has status 412 (PreconditionFailed); if one is just being
+// made, AWS says 409 (ConditionalRequestConflict).
 func (s *Store) Complete(ctx context.Context, u multipart.Upload, c multipart.Completion) (multipart.Info, error) {
 	if err := s.ready(ctx); err != nil {
 		return multipart.Info{}, err
 	}
 	in := &s3.CompleteMultipartUploadInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: completedParts(c)}}
-	if declared(c.Algorithm) {
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: s.completedParts(c)}}
+	if c.CreateOnly {
+		in.IfNoneMatch = aws.String("*")
+	}
+	if s.declares(c.Algorithm) {
 		in.ChecksumType = checksumType(c.FullObject)
 		in.MpuObjectSize = &c.Size
 	}
-	if !c.Digest.IsZero() {
+	if s.declares(c.Digest.Algorithm()) {
 		crc := aws.String(c.Digest.Base64())
 		switch c.Digest.Algorithm() {
 		case chunker.CRC64NVME:
@@ -122,9 +107,8 @@ func (s *Store) Complete(ctx context.Context, u multipart.Upload, c multipart.Co
 		return multipart.Info{}, translate(err)
 	}
 	info := multipart.Info{ETag: aws.ToString(out.ETag), VersionID: aws.ToString(out.VersionId)}
-	if out.ChecksumType != types.ChecksumTypeComposite { // MinIO names no type
-		info.Digest = firstDigest(out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, nil)
-	}
+	s.proof(&info, checksums{out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, out.ChecksumSHA256},
+		out.ChecksumType, headerOf(out.ResultMetadata))
 	return info, nil
 }
 
@@ -147,7 +131,7 @@ func (s *Store) Head(ctx context.Context, bucket, key string) (multipart.Info, e
 		return multipart.Info{}, err
 	}
 	in := &s3.HeadObjectInput{Bucket: &bucket, Key: &key}
-	if declared(s.profile.Traits.Algorithm) {
+	if s.declares(s.profile.Traits.Algorithm) {
 		in.ChecksumMode = types.ChecksumModeEnabled
 	}
 	out, err := s.client.HeadObject(ctx, in)
@@ -159,9 +143,8 @@ func (s *Store) Head(ctx context.Context, bucket, key string) (multipart.Info, e
 	for k, v := range out.Metadata {
 		info.Metadata[strings.ToLower(k)] = v
 	}
-	if out.ChecksumType != types.ChecksumTypeComposite { // MinIO names no type
-		info.Digest = firstDigest(out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, out.ChecksumSHA256)
-	}
+	s.proof(&info, checksums{out.ChecksumCRC64NVME, out.ChecksumCRC32C, out.ChecksumCRC32, out.ChecksumSHA256},
+		out.ChecksumType, headerOf(out.ResultMetadata))
 	return info, nil
 }
 
@@ -181,8 +164,12 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// declared tells the digests that S3 knows as checksums of an upload.
-func declared(a chunker.Algorithm) bool { return a != chunker.None && a != chunker.MD5 }
+// declares reports whether a digest is what S3 calls the checksum of an upload,
+// which is declared when the upload is created, and named when it is completed.
+// GCS has none.
+func (s *Store) declares(a chunker.Algorithm) bool {
+	return a != chunker.None && a != chunker.MD5 && !s.profile.Traits.GoogHash
+}
 
 func checksumType(fullObject bool) types.ChecksumType {
 	if fullObject {
@@ -191,12 +178,15 @@ func checksumType(fullObject bool) types.ChecksumType {
 	return types.ChecksumTypeComposite
 }
 
-func completedParts(c multipart.Completion) []types.CompletedPart {
+func (s *Store) completedParts(c multipart.Completion) []types.CompletedPart {
 	parts := make([]types.CompletedPart, len(c.Parts))
 	for i, r := range c.Parts {
 		p := types.CompletedPart{PartNumber: aws.Int32(int32(r.Number)), ETag: aws.String(r.ETag)}
-		sum := aws.String(r.Digest.Base64())
-		switch r.Digest.Algorithm() {
+		sum, algorithm := aws.String(r.Digest.Base64()), r.Digest.Algorithm()
+		if !s.declares(algorithm) {
+			algorithm = chunker.None
+		}
+		switch algorithm {
 		case chunker.CRC64NVME:
 			p.ChecksumCRC64NVME = sum
 		case chunker.CRC32C:
@@ -209,22 +199,6 @@ func completedParts(c multipart.Completion) []types.CompletedPart {
 		parts[i] = p
 	}
 	return parts
-}
-
-// firstDigest is the one that the store named, if it is well formed.
-func firstDigest(crc64nvme, crc32c, crc32, sha256 *string) chunker.Digest {
-	for _, v := range []struct {
-		algorithm chunker.Algorithm
-		base64    *string
-	}{{chunker.CRC64NVME, crc64nvme}, {chunker.CRC32C, crc32c}, {chunker.CRC32, crc32}, {chunker.SHA256, sha256}} {
-		if v.base64 == nil {
-			continue
-		}
-		if d, err := chunker.ParseDigest(v.algorithm, *v.base64); err == nil {
-			return d
-		}
-	}
-	return chunker.Digest{}
 }
 
 // withHeaders adds an object's properties to the request before it is signed.

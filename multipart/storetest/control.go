@@ -3,8 +3,6 @@ package storetest
 import (
 	"cmp"
 	"context"
-	"crypto/md5"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
@@ -72,7 +69,7 @@ func (m *Mem) Create(ctx context.Context, i multipart.Intent) (u multipart.Uploa
 		defer m.mu.Unlock()
 		m.ids++
 		u = multipart.Upload{Bucket: i.Bucket, Key: i.Key, ID: fmt.Sprintf("upload-%d", m.ids)}
-		m.uploads[u.ID] = &upload{intent: i, parts: map[int]part{}}
+		m.uploads[u.ID] = &upload{intent: i, begun: time.Now(), parts: map[int]part{}}
 		return nil
 	})
 	return u, err
@@ -96,43 +93,24 @@ func (m *Mem) List(ctx context.Context, u multipart.Upload) (parts []multipart.R
 	return parts, err
 }
 
-// Complete makes an object of the parts, as MinIO does: a second time it knows
-// nothing of the upload.
-func (m *Mem) Complete(ctx context.Context, u multipart.Upload, c multipart.Completion) (info multipart.Info, err error) {
-	err = m.control(ctx, wire.Complete, func() error {
-		info, err = m.assemble(u, c)
-		return err
-	})
-	return info, err
-}
-
-func (m *Mem) assemble(u multipart.Upload, c multipart.Completion) (multipart.Info, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	up := m.uploads[u.ID]
-	if up == nil {
-		return multipart.Info{}, refusal(404, "NoSuchUpload", "no such upload")
-	}
-	var body []byte
-	etags := md5.New()
-	for _, want := range c.Parts {
-		p, ok := up.parts[want.Number]
-		if !ok || p.receipt.ETag != want.ETag || p.receipt.Digest != want.Digest {
-			return multipart.Info{}, refusal(400, "InvalidPart", fmt.Sprintf("part %d", want.Number))
+// ListUploads returns the unfinished uploads, of each key in the order in which
+// they were begun.
+func (m *Mem) ListUploads(ctx context.Context, bucket, prefix string) (uploads []multipart.Unfinished, err error) {
+	err = m.control(ctx, wire.ListUploads, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for id, up := range m.uploads {
+			if up.intent.Bucket == bucket && strings.HasPrefix(up.intent.Key, prefix) {
+				uploads = append(uploads, multipart.Unfinished{Initiated: up.begun,
+					Upload: multipart.Upload{Bucket: bucket, Key: up.intent.Key, ID: id}})
+			}
 		}
-		body = append(body, p.body...)
-		etags.Write([]byte(p.receipt.ETag))
-	}
-	o := Object{Body: body, Header: up.intent.Header, ETag: fmt.Sprintf(`"%x-%d"`, etags.Sum(nil), len(c.Parts))}
-	if up.intent.FullObject {
-		o.Digest, _ = chunker.Sum(strings.NewReader(string(body)), up.intent.Algorithm)
-	}
-	if int64(len(body)) != c.Size || !c.Digest.IsZero() && c.Digest != o.Digest {
-		return multipart.Info{}, refusal(400, "BadDigest", "size or checksum of the whole differ")
-	}
-	m.objects[u.Key] = o
-	delete(m.uploads, u.ID)
-	return multipart.Info{ETag: o.ETag, Digest: o.Digest}, nil
+		slices.SortFunc(uploads, func(a, b multipart.Unfinished) int {
+			return cmp.Or(cmp.Compare(a.Key, b.Key), a.Initiated.Compare(b.Initiated), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+		})
+		return nil
+	})
+	return uploads, err
 }
 
 // Abort drops an upload.
@@ -143,27 +121,4 @@ func (m *Mem) Abort(ctx context.Context, u multipart.Upload) error {
 		delete(m.uploads, u.ID)
 		return nil
 	})
-}
-
-// Head says what is under a key.
-func (m *Mem) Head(ctx context.Context, bucket, key string) (info multipart.Info, err error) {
-	err = m.control(ctx, wire.Head, func() error {
-		o, ok := m.Object(key)
-		if !ok {
-			return refusal(404, "NotFound", "")
-		}
-		info = multipart.Info{Size: int64(len(o.Body)), ETag: o.ETag, Digest: o.Digest, Metadata: map[string]string{}}
-		for name, values := range o.Header {
-			if key, ok := strings.CutPrefix(strings.ToLower(name), "x-amz-meta-"); ok {
-				info.Metadata[key] = values[0]
-			}
-		}
-		return nil
-	})
-	return info, err
-}
-
-func etagOf(body []byte) string {
-	sum := md5.Sum(body)
-	return `"` + hex.EncodeToString(sum[:]) + `"`
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/xml"
 	"io"
@@ -83,31 +84,62 @@ func (m *Mem) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// store keeps what came, if its digest is right.
+// store keeps what came, if its digest is right and it may replace what is there.
 func (m *Mem) store(r *http.Request, number int, body []byte) (etag string, status int, code string) {
-	var digest chunker.Digest
-	if m.traits.Algorithm != chunker.None {
-		digest, _ = chunker.Sum(strings.NewReader(string(body)), m.traits.Algorithm)
-	}
-	for _, name := range []string{"X-Amz-Checksum-Crc64nvme", "X-Amz-Checksum-Crc32c", "Content-Md5"} {
-		if v := r.Header.Get(name); v != "" && v != digest.Base64() {
-			return "", 400, "BadDigest"
-		}
+	if !isIntact(r.Header, body) {
+		return "", 400, "BadDigest"
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	etag = etagOf(body)
-	if number == 0 {
-		_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		m.objects[key] = Object{Body: body, Header: r.Header.Clone(), ETag: etag, Digest: digest}
-		return etag, 0, ""
-	}
+	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	_, exists := m.objects[key]
 	up := m.uploads[r.FormValue("uploadId")]
-	if up == nil {
+	op := wire.PutPart
+	switch {
+	case number == 0 && exists && m.traits.CreateOnly && r.Header.Get("If-None-Match") == "*":
+		return "", 412, "PreconditionFailed"
+	case number == 0:
+		op = wire.PutObject
+	case up == nil:
 		return "", 404, "NoSuchUpload"
 	}
-	up.parts[number] = part{body: body, receipt: multipart.Receipt{Number: number, Size: int64(len(body)), ETag: etag, Digest: digest}}
+	body, believed := m.tamper(op, number, body, body)
+	etag = etagOf(believed)
+	var digest chunker.Digest
+	if declared(m.traits.Algorithm) {
+		digest, _ = chunker.Sum(bytes.NewReader(believed), m.traits.Algorithm)
+	}
+	if number == 0 {
+		m.objects[key] = Object{Body: body, believed: believed, Header: r.Header.Clone(), ETag: etag, Digest: digest}
+		return etag, 0, ""
+	}
+	up.parts[number] = part{body: body, believed: believed,
+		receipt: multipart.Receipt{Number: number, Size: int64(len(believed)), ETag: etag, Digest: digest}}
 	return etag, 0, ""
+}
+
+// isIntact compares a body with each digest that came with it.
+func isIntact(h http.Header, body []byte) bool {
+	goog, googSum, _ := strings.Cut(h.Get("X-Goog-Hash"), "=")
+	for _, a := range []chunker.Algorithm{chunker.CRC64NVME, chunker.CRC32C, chunker.CRC32, chunker.SHA256, chunker.MD5} {
+		sent := h.Get(checksumHeader(a))
+		if sent == "" && goog != a.String() {
+			continue
+		}
+		d, _ := chunker.Sum(bytes.NewReader(body), a)
+		if sent != "" && sent != d.Base64() || goog == a.String() && googSum != d.Base64() {
+			return false
+		}
+	}
+	return true
+}
+
+// checksumHeader is how S3 spells a part's digest.
+func checksumHeader(a chunker.Algorithm) string {
+	if a == chunker.MD5 {
+		return "Content-Md5"
+	}
+	return http.CanonicalHeaderKey("x-amz-checksum-" + a.String())
 }
 
 // answer refuses as S3 does.

@@ -14,11 +14,27 @@ import (
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// Mem is a store in memory: a multipart.Control, a presign.Provider and an HTTP
-// server for the parts. Safe for concurrent use; see [NewMem].
+// Mem is a store in memory: a multipart.Control, UploadLister and RangeReader,
+// a presign.Provider and an HTTP server for the parts. Safe for concurrent use;
+// see [NewMem].
 type Mem struct {
 	// TTL is how long requests live; 0 = for ever. Set it before the first.
 	TTL time.Duration
+
+	// Tamper returns what is stored in place of a body: a part's, an object's
+	// (part 0), or, when parts become an object, the whole's (wire.Complete).
+	// The store believes that it has the right bytes and says so: only reading
+	// shows what it has. It is called under the store's lock and must not call
+	// the store. nil tampers with nothing. Set it before the first request.
+	Tamper func(op wire.Operation, part int, body []byte) []byte
+
+	// Confess makes a store that tampers name the ETag, the digest and the size
+	// of what it has, as one does whose bytes rot before they are hashed.
+	Confess bool
+
+	// EditInfo alters what Complete and Head say of an object. nil alters
+	// nothing. Set it before the first request.
+	EditInfo func(op wire.Operation, info *multipart.Info)
 
 	listener *Listener
 	server   *http.Server
@@ -39,10 +55,13 @@ type Mem struct {
 
 // Object is what the store holds under a key.
 type Object struct {
-	Body   []byte
-	Header http.Header
-	ETag   string
-	Digest chunker.Digest
+	Body      []byte
+	Header    http.Header
+	ETag      string
+	Digest    chunker.Digest
+	Composite int // of so many parts is the digest; 0: of the body
+
+	believed []byte // what the store takes the body for; nil: what it is
 }
 
 // Request is one that the store has had, in the order of arrival.
@@ -55,12 +74,14 @@ type Request struct {
 
 type upload struct {
 	intent multipart.Intent
+	begun  time.Time
 	parts  map[int]part
 }
 
 type part struct {
-	receipt multipart.Receipt
-	body    []byte
+	receipt  multipart.Receipt
+	body     []byte // what is stored
+	believed []byte // what the store says that it is
 }
 
 // NewMem starts a store whose parts are sent under the given limits. Inside a
@@ -68,7 +89,7 @@ type part struct {
 func NewMem(limits wire.Limits) *Mem {
 	m := &Mem{
 		listener: Listen(),
-		traits: multipart.Traits{Endpoint: "http://mem", Algorithm: chunker.CRC64NVME, FullObject: true,
+		traits: multipart.Traits{Endpoint: "http://mem", Algorithm: chunker.CRC64NVME, FullObject: true, CreateOnly: true,
 			Limits: chunker.Limits{MinPart: 1}},
 		uploads: map[string]*upload{}, objects: map[string]Object{}, conns: map[net.Conn]struct{}{},
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/chunkup/chunkup/chunker"
@@ -38,6 +37,13 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		"an unknown upload is no such": testUnknownUpload,
 		"abort drops the parts":        testAbort,
 		"no object":                    testNoObject,
+		"a part has its digest":        testListedDigest,
+		"the whole has a checksum":     testChecksumOfWhole,
+		"the ETag is of the parts":     testETagOfParts,
+		"one put creates only":         testPutCreatesOnly,
+		"complete creates only":        testCompleteCreatesOnly,
+		"unfinished uploads are known": testListUploads,
+		"ranges are exact":             testReadRange,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -56,22 +62,18 @@ func (s Store) digest(body []byte) chunker.Digest {
 	return d
 }
 
-func header(d chunker.Digest) string {
-	switch a := d.Algorithm(); a {
-	case chunker.None:
-		return ""
-	case chunker.MD5:
-		return "Content-Md5"
-	default:
-		return http.CanonicalHeaderKey("x-amz-checksum-" + a.String())
-	}
-}
-
 // put sends a body as part n of an upload, or whole if n is 0, and says that
 // its digest is d.
 func (s Store) put(t *testing.T, u multipart.Upload, n int, body []byte, d chunker.Digest, h http.Header) (multipart.Receipt, error) {
 	t.Helper()
-	p := presign.Part{Bucket: u.Bucket, Key: u.Key, Size: int64(len(body)), ChecksumHeader: header(d), Checksum: d.Base64(), Header: h}
+	p := presign.Part{Bucket: u.Bucket, Key: u.Key, Size: int64(len(body)), Header: h}
+	switch {
+	case d.IsZero():
+	case s.Control.Traits().GoogHash:
+		p.ChecksumHeader, p.Checksum = "X-Goog-Hash", d.Algorithm().String()+"="+d.Base64()
+	default:
+		p.ChecksumHeader, p.Checksum = checksumHeader(d.Algorithm()), d.Base64()
+	}
 	if n > 0 {
 		p.UploadID, p.Number = u.ID, n
 	}
@@ -131,121 +133,4 @@ func wantRefusal(t *testing.T, err error, status int, codes ...string) {
 	if len(codes) > 0 {
 		t.Errorf("code %q, want one of %q", e.Code, codes)
 	}
-}
-
-func testOnePut(t *testing.T, s Store) {
-	body := bytesOf(1, 1000)
-	u := multipart.Upload{Bucket: s.Bucket, Key: "one/a+b c ü"}
-	r, err := s.put(t, u, 0, body, s.digest(body), http.Header{"X-Amz-Meta-Token": {"t0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := s.Control.Head(t.Context(), s.Bucket, u.Key)
-	if err != nil || info.Size != 1000 || info.ETag != r.ETag || info.Metadata["token"] != "t0" {
-		t.Errorf("%+v, %v", info, err)
-	}
-}
-
-func testParts(t *testing.T, s Store) {
-	whole := bytesOf(2, 2*s.PartSize+77)
-	u := s.create(t, "parts")
-	var parts []multipart.Receipt
-	for i := range 3 {
-		parts = append(parts, s.mustPut(t, u, i+1, whole[int64(i)*s.PartSize:min(int64(i+1)*s.PartSize, int64(len(whole)))]))
-	}
-	listed, err := s.Control.List(t.Context(), u)
-	if err != nil || len(listed) != 3 {
-		t.Fatalf("%+v, %v", listed, err)
-	}
-	for i, l := range listed {
-		if l.Number != i+1 || l.Size != parts[i].Size || l.ETag != parts[i].ETag || !l.Digest.IsZero() && l.Digest != parts[i].Digest {
-			t.Errorf("listed %+v, sent %+v", l, parts[i])
-		}
-	}
-	done, err := s.Control.Complete(t.Context(), u, s.completion(parts, whole))
-	if err != nil || done.ETag == "" {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	info, err := s.Control.Head(t.Context(), s.Bucket, u.Key)
-	if err != nil || info.Size != int64(len(whole)) || info.ETag != done.ETag || info.Metadata["token"] != "t1" {
-		t.Errorf("%+v, %v", info, err)
-	}
-	if s.Control.Traits().FullObject && (done.Digest != s.digest(whole) || info.Digest != s.digest(whole)) {
-		t.Errorf("complete says %v, head %v, want %v", done.Digest, info.Digest, s.digest(whole))
-	}
-}
-
-func testOverwrittenPart(t *testing.T, s Store) {
-	old, whole := bytesOf(3, 500), bytesOf(4, 600)
-	u := s.create(t, "overwritten")
-	s.mustPut(t, u, 1, old)
-	r := s.mustPut(t, u, 1, whole)
-	if _, err := s.Control.Complete(t.Context(), u, s.completion([]multipart.Receipt{r}, whole)); err != nil {
-		t.Error(err)
-	}
-}
-
-func testWrongDigest(t *testing.T, s Store) {
-	u := s.create(t, "wrong digest")
-	_, err := s.put(t, u, 1, bytesOf(5, 500), s.digest([]byte("other")), nil)
-	wantRefusal(t, err, 400)
-	e, _ := errors.AsType[*wire.StoreError](err)
-	if c := wire.Classify(wire.Outcome{Op: wire.PutPart, Status: e.Status, Code: e.Code, Message: e.Message}); c != wire.Reread {
-		t.Errorf("%v is %v, want reread", err, c)
-	}
-}
-
-func testWrongWhole(t *testing.T, s Store) {
-	if !s.Control.Traits().FullObject {
-		return // such a store is told nothing of the whole
-	}
-	body := bytesOf(6, 500)
-	u := s.create(t, "wrong whole")
-	r := s.mustPut(t, u, 1, body)
-	c := s.completion([]multipart.Receipt{r}, body)
-	c.Digest = s.digest([]byte("other"))
-	_, err := s.Control.Complete(t.Context(), u, c)
-	wantRefusal(t, err, 400)
-	if _, err := s.Control.Head(t.Context(), s.Bucket, u.Key); err == nil {
-		t.Error("there is an object")
-	}
-}
-
-func testWrongETag(t *testing.T, s Store) {
-	body := bytesOf(7, 500)
-	u := s.create(t, "wrong etag")
-	r := s.mustPut(t, u, 1, body)
-	r.ETag = `"` + strings.Repeat("0", 32) + `"`
-	_, err := s.Control.Complete(t.Context(), u, s.completion([]multipart.Receipt{r}, body))
-	wantRefusal(t, err, 400, "InvalidPart")
-}
-
-func testUnknownUpload(t *testing.T, s Store) {
-	u := s.create(t, "gone")
-	if err := s.Control.Abort(t.Context(), u); err != nil {
-		t.Fatal(err)
-	}
-	_, err := s.put(t, u, 1, bytesOf(8, 10), s.digest(bytesOf(8, 10)), nil)
-	wantRefusal(t, err, 404, "NoSuchUpload")
-	_, err = s.Control.List(t.Context(), u)
-	wantRefusal(t, err, 404, "NoSuchUpload")
-	_, err = s.Control.Complete(t.Context(), u, s.completion([]multipart.Receipt{{Number: 1, ETag: `"0"`, Digest: s.digest(nil)}}, nil))
-	wantRefusal(t, err, 404, "NoSuchUpload")
-}
-
-func testAbort(t *testing.T, s Store) {
-	u := s.create(t, "aborted")
-	s.mustPut(t, u, 1, bytesOf(9, 500))
-	for range 2 { // the second finds nothing, and that is a success
-		if err := s.Control.Abort(t.Context(), u); err != nil {
-			t.Error(err)
-		}
-	}
-	_, err := s.Control.List(t.Context(), u)
-	wantRefusal(t, err, 404, "NoSuchUpload")
-}
-
-func testNoObject(t *testing.T, s Store) {
-	_, err := s.Control.Head(t.Context(), s.Bucket, "nothing here")
-	wantRefusal(t, err, 404)
 }

@@ -12,7 +12,7 @@ import (
 // things to different operations.
 type Operation uint8
 
-// The operations of an upload.
+// The operations of an upload, and of what is looked at besides.
 const (
 	PutPart Operation = iota + 1
 	PutObject
@@ -21,6 +21,8 @@ const (
 	Complete
 	Abort
 	Head
+	ListUploads
+	ReadRange
 )
 
 func (o Operation) String() string {
@@ -39,6 +41,10 @@ func (o Operation) String() string {
 		return "abort upload"
 	case Head:
 		return "head object"
+	case ListUploads:
+		return "list uploads"
+	case ReadRange:
+		return "read object"
 	}
 	return "request"
 }

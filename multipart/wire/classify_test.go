@@ -57,8 +57,8 @@ func TestNames(t *testing.T) {
 		"unknown done retry throttle remint redirect ambiguous reread restart fatal fatal" {
 		t.Error(s)
 	}
-	if s := fmt.Sprint([]Operation{PutPart, PutObject, Create, List, Complete, Abort, Head, 0}); s !=
-		"[upload part put object create upload list parts complete upload abort upload head object request]" {
+	if s := fmt.Sprint([]Operation{PutPart, PutObject, Create, List, Complete, Abort, Head, ListUploads, ReadRange, 0}); s !=
+		"[upload part put object create upload list parts complete upload abort upload head object list uploads read object request]" {
 		t.Error(s)
 	}
 }

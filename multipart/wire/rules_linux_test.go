@@ -16,10 +16,7 @@ func stuck(t *testing.T) (w *watch, failed func() error, c *conn, other net.Conn
 	w, failed = newWatch(Limits{})
 	t.Cleanup(func() { w.stop() })
 	w.connected(c)
-	c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	if _, err := c.Write(make([]byte, 64<<20)); err == nil {
-		t.Fatal("64 MiB fit the buffers")
-	}
+	fill(t, c)
 	w.look()
 	return w, failed, c, other
 }

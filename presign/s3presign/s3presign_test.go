@@ -83,6 +83,29 @@ func TestPresignObject(t *testing.T) {
 	}
 }
 
+// Conditions and digests of another spelling are signed as they are.
+func TestPresignOtherHeaders(t *testing.T) {
+	p := s3presign.New(client(credentials.NewStaticCredentialsProvider("AK", "SK", "")), 0)
+	for want, part := range map[string]presign.Part{
+		"content-length;host;if-none-match": {Header: http.Header{"If-None-Match": {"*"}}},
+		"content-length;host;x-goog-hash":   {UploadID: "u", Number: 1, ChecksumHeader: "X-Goog-Hash", Checksum: "crc32c=n03x6A=="},
+	} {
+		part.Bucket, part.Key, part.Size = "b", "k", 3
+		header := part.Header.Clone()
+		if header == nil {
+			header = http.Header{part.ChecksumHeader: {part.Checksum}}
+		}
+		r, err := p.Presign(t.Context(), part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, _ := url.Parse(r.URL)
+		if got := u.Query().Get("X-Amz-SignedHeaders"); got != want || !reflect.DeepEqual(r.Header, header) {
+			t.Errorf("signed %s, want %s; header %v, want %v", got, want, r.Header, header)
+		}
+	}
+}
+
 // temporary credentials that end, and are fetched again when told to.
 type temporary struct {
 	fetched int

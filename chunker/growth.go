@@ -1,0 +1,145 @@
+package chunker
+
+import "math"
+
+// Growth says how large the parts of a stream are whose length nobody knows: of
+// one size at first, and larger the longer it turns out to be, so that a short
+// stream takes little memory and a long one does not run out of part numbers.
+//
+// It is a plain value, safe to copy, compare, use from many goroutines and keep
+// in a file. Its methods take any values; the zero Growth holds an empty stream
+// and nothing else. Make one with [PlanStream].
+type Growth struct {
+	First  int64 // bytes of each of the first parts
+	Every  int   // after so many parts the size doubles; 0 for never
+	Max    int64 // bytes, where the doubling ends
+	Parts  int   // how many there may be
+	Object int64 // bytes that there may be in all; 0 for as many as the parts hold
+}
+
+// PartSize returns the size in bytes of part n, counted from 1 as stores do,
+// that the stream has if it does not end before; 0 when n is not in 1..Parts.
+func (g Growth) PartSize(n int) int64 {
+	if n < 1 || n > g.Parts || g.First < 1 {
+		return 0
+	}
+	size := g.First
+	for n > g.Every && g.Every > 0 && size < g.Max {
+		size = min(doubled(size), g.Max)
+		n -= g.Every
+	}
+	return size
+}
+
+// Capacity returns the most bytes that a stream may have.
+func (g Growth) Capacity() int64 {
+	if g.First < 1 {
+		return 0
+	}
+	total, size := int64(0), g.First
+	for left := g.Parts; left > 0; {
+		n := left
+		if g.Every > 0 && size < g.Max {
+			n = min(left, g.Every)
+		}
+		if size > (math.MaxInt64-total)/int64(n) {
+			total = math.MaxInt64
+			break
+		}
+		total += size * int64(n)
+		left -= n
+		size = min(doubled(size), max(g.Max, size))
+	}
+	if g.Object > 0 {
+		return min(total, g.Object)
+	}
+	return total
+}
+
+// PlanStream plans a stream for a store, with bounded memory. All arguments but
+// the limits are in bytes.
+//
+// The hint is the length that the stream is expected to have, 0 if nobody
+// knows. With one, the parts are those of [NewPlan] for that length, made smaller
+// where memory demands it; parts beyond it grow.
+//
+// Without a hint the first parts are of [DefaultPart], of an eighth of the memory
+// or of the least size that the store takes, and grow as far as that store and
+// memory allow, or until they hold the largest object. At least three quarters of
+// all parts are of the final size. Where a store takes only few parts, they begin
+// larger.
+//
+// A want other than 0 is the part size, which then does not grow. With equal set,
+// for stores that take only parts of one size, they do not grow either; without
+// a hint they are of an eighth of the memory.
+//
+// No part is larger than half of the memory, so that one can be filled while
+// another is sent. What cannot be met is a [*LimitError]; if it is about the
+// memory, it names how much is needed.
+func PlanStream(hint, want, memory int64, lim Limits, equal bool) (Growth, error) {
+	plan, err := NewPlan(hint, want, lim)
+	if err != nil {
+		return Growth{}, err
+	}
+	// NewPlan has accepted the limits.
+	lim, err = lim.resolve()
+	if err != nil {
+		return Growth{}, err
+	}
+	half, parts := memory/2, int64(lim.MaxParts)
+	least := max(lim.MinPart, want, pieces(hint, parts))
+	if least > half {
+		return Growth{}, &LimitError{What: whatMemory, Value: memory, Limit: doubled(least), Hint: "two parts of " + formatBytes(least) + " must fit"}
+	}
+
+	most := min(half, lim.MaxPart)
+	share := min(max(memory/8, least), most)
+	first := plan.PartSize
+	switch {
+	case want != 0:
+		if first > half {
+			first = least // less the rounding to whole MiB
+		}
+	case hint != 0:
+		if first > half {
+			first = share
+		}
+	case equal:
+		first = min(share, roundUp(max(lim.MinPart, pieces(lim.MaxObject, parts)), lim.MaxPart))
+	default:
+		first = max(min(DefaultPart, share), lim.MinPart)
+	}
+	g := Growth{First: first, Max: first, Parts: lim.MaxParts, Object: lim.MaxObject}
+	if want != 0 || equal {
+		return g, nil
+	}
+	return g.grown(most, int(pieces(hint, first))), nil
+}
+
+// grown returns g with parts that double until they hold the largest object, or
+// are of most bytes. The first kept parts do not grow, nor are their sizes
+// touched.
+func (g Growth) grown(most int64, kept int) Growth {
+	steps := 0
+	for g.Capacity() < g.Object && g.Max < most {
+		g.Max = min(doubled(g.Max), most)
+		steps++
+		g.Every = max(1, kept, g.Parts/max(10, 4*steps))
+	}
+	// With few parts there is no time to grow.
+	for ; kept == 0 && 4*steps > g.Parts; steps-- {
+		g.First = min(doubled(g.First), g.Max)
+	}
+	if g.First == g.Max {
+		g.Every = 0
+	}
+	return g
+}
+
+// doubled returns twice n, or the largest number if that is less.
+func doubled(n int64) int64 {
+	if n > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return 2 * n
+}

@@ -1,0 +1,300 @@
+package multipart
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/journal"
+)
+
+// keeper keeps an upload's journal: what is written there before each effect, so
+// that whoever comes after a crash knows what there may be. All methods may be
+// called on nil, which keeps nothing. It is safe for concurrent use.
+type keeper struct {
+	claim *journal.Claim
+	found *journal.Record // an earlier run's; nil if there was none
+	stale string          // why that one does not go on; empty: it does
+
+	mu      sync.Mutex
+	record  journal.Record
+	at      map[int]int // where record.Parts has a part
+	saved   time.Time
+	every   time.Duration // between two saves of parts
+	dirty   bool          // there are parts that were not saved
+	mute    bool          // it was told that nothing can be saved
+	settled bool
+}
+
+// Parts are saved no more often than this, nor for more than a part of the time.
+const (
+	saveEvery = time.Second
+	saveShare = 20
+)
+
+// claim opens the journal of a destination, which no other process has open
+// then. It returns nil if none is to be kept. A source that goes up in one PUT
+// needs one only to clean up after an earlier run.
+func (u *Uploader) claim(o Object, src chunker.Source, plan chunker.Plan, single bool) (*keeper, error) {
+	dir := u.options.Journal
+	endpoint := u.control.Traits().Endpoint
+	if dir == nil || single && !dir.Exists(endpoint, o.Bucket, o.Key) {
+		return nil, nil
+	}
+	claim, err := dir.Claim(endpoint, o.Bucket, o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("journal of %s: %w", o, err)
+	}
+	k := &keeper{claim: claim, every: saveEvery, record: u.record(o, src, plan), at: map[int]int{}}
+	if found, ok := claim.Record(); ok {
+		k.found = &found
+		k.stale = u.isStale(found, k.record, src)
+	}
+	return k, nil
+}
+
+// record is what the journal says of an upload that has not begun.
+func (u *Uploader) record(o Object, src chunker.Source, plan chunker.Plan) journal.Record {
+	t := u.control.Traits()
+	r := journal.Record{
+		Endpoint: t.Endpoint, Bucket: o.Bucket, Key: o.Key, Plan: plan,
+		Algorithm: t.Algorithm, FullObject: t.FullObject,
+		Header: o.publicHeader(), Metadata: o.Metadata, Conditional: o.CreateOnly, Command: o.Command,
+		Started: time.Now(),
+	}
+	if file, ok := src.(interface {
+		Name() string
+		Identity() chunker.Identity
+	}); ok {
+		r.Source.Path, _ = filepath.Abs(file.Name()) // without a working directory it is nameless
+		r.Source.Identity = file.Identity()
+	}
+	return r
+}
+
+// isStale says why an earlier run's upload is none that this one goes on with;
+// empty: it is.
+func (u *Uploader) isStale(found, now journal.Record, src chunker.Source) string {
+	again, err := chunker.NewPlan(now.Plan.Size, found.Plan.PartSize, u.control.Traits().Limits)
+	switch {
+	case found.UploadID == "":
+		return "it had not begun"
+	case found.State == journal.Aborting:
+		return "it was being aborted"
+	case src == nil:
+		return "a stream cannot be read again"
+	case found.Source.Path != now.Source.Path:
+		return "it was of another source"
+	case found.Plan.Size != now.Plan.Size:
+		return fmt.Sprintf("the source has %d bytes and had %d", now.Plan.Size, found.Plan.Size)
+	case u.options.PartSize != 0 && found.Plan.PartSize != now.Plan.PartSize, err != nil, again != found.Plan:
+		return fmt.Sprintf("its parts have %d bytes", found.Plan.PartSize)
+	case found.Algorithm != now.Algorithm, found.FullObject != now.FullObject:
+		return "it has other checksums"
+	case found.Conditional != now.Conditional, !sameProperties(found, now):
+		return "the object was to have other properties"
+	}
+	return ""
+}
+
+// goesOn reports that an earlier run's upload is to be resumed.
+func (k *keeper) goesOn() bool { return k != nil && k.found != nil && k.stale == "" }
+
+// token is the random token of the upload, or that of its idempotency key.
+func (k *keeper) token(o Object) string {
+	switch {
+	case o.IdempotencyKey != "":
+		sum := sha256.Sum256([]byte("chunkup\x00" + o.IdempotencyKey))
+		return hex.EncodeToString(sum[:16])
+	case k.goesOn():
+		return k.found.Token
+	}
+	return newToken()
+}
+
+// note writes down what comes next. The first error is returned, and those after
+// it are not: the journal on disk is then older than it could be, and still true.
+func (k *keeper) note(s journal.State, change func(*journal.Record)) error {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.record.State = s
+	if s == journal.Creating {
+		k.record.UploadID, k.record.Parts = "", nil
+		clear(k.at)
+	}
+	if change != nil {
+		change(&k.record)
+	}
+	return k.save()
+}
+
+// save is called with the lock held.
+func (k *keeper) save() error {
+	start := time.Now()
+	err := k.claim.Save(k.record)
+	k.saved = time.Now()
+	k.every = max(saveEvery, saveShare*k.saved.Sub(start))
+	k.dirty = k.dirty && err != nil
+	if err == nil || k.mute {
+		return nil
+	}
+	k.mute = true
+	return err
+}
+
+// arrived writes down a part, sooner or later: the store's own list is what
+// counts, and this is for when it says nothing of checksums.
+func (k *keeper) arrived(p Receipt) error {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.put(p)
+	if time.Since(k.saved) < k.every {
+		return nil
+	}
+	return k.save()
+}
+
+// takeOver goes on with an earlier run's record.
+func (k *keeper) takeOver() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.record.Token, k.record.UploadID, k.record.Started = k.found.Token, k.found.UploadID, k.found.Started
+}
+
+// adopt takes over the parts of an earlier run.
+func (k *keeper) adopt(parts []Receipt) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range parts {
+		if p.Number != 0 {
+			k.put(p)
+		}
+	}
+}
+
+// put adds a part, or replaces it. It is called with the lock held.
+func (k *keeper) put(p Receipt) {
+	k.dirty = true
+	part := journal.Part{Number: p.Number, Size: p.Size, ETag: p.ETag, Digest: p.Digest}
+	if i, twice := k.at[p.Number]; twice {
+		k.record.Parts[i] = part
+		return
+	}
+	k.at[p.Number] = len(k.record.Parts)
+	k.record.Parts = append(k.record.Parts, part)
+}
+
+// owes adds uploads that are still to be aborted; paid takes one off. They are
+// written down with what is noted next.
+func (k *keeper) owes(ids []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ids {
+		if !slices.Contains(k.record.Leftover, id) {
+			k.record.Leftover = append(k.record.Leftover, id)
+		}
+	}
+}
+
+func (k *keeper) paid(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.record.Leftover = slices.DeleteFunc(k.record.Leftover, func(other string) bool { return other == id })
+}
+
+func (k *keeper) leftover() []string {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.record.Leftover)
+}
+
+// forget removes the journal: nothing is left to be done. An upload whose
+// leftovers are, keeps it.
+func (k *keeper) forget(orphan bool) error {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.settled {
+		return nil
+	}
+	switch {
+	case orphan && len(k.record.Leftover) == 0:
+		k.record.State, k.record.UploadID, k.record.Parts = journal.Orphaned, "", nil
+		k.mute = false
+		return errors.Join(k.save(), k.drop())
+	case len(k.record.Leftover) > 0:
+		k.record.State, k.record.UploadID, k.record.Parts = journal.Aborting, k.record.Leftover[0], nil
+		k.record.Leftover = k.record.Leftover[1:]
+		k.mute = false
+		return errors.Join(k.save(), k.drop())
+	}
+	k.settled = true
+	return k.claim.Remove()
+}
+
+// flush writes down the parts that were not yet.
+func (k *keeper) flush() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.dirty {
+		return nil
+	}
+	return k.save()
+}
+
+// drop lets go of the journal and leaves it where it is.
+func (k *keeper) drop() error {
+	k.settled = true
+	return k.claim.Release()
+}
+
+// release ends the claim, whatever has become of the journal.
+func (k *keeper) release() {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.settled {
+		_ = k.drop() // the lock ends with the process at the latest
+	}
+}
+
+// path is where the journal is; empty if there is none.
+func (k *keeper) path() string {
+	if k == nil {
+		return ""
+	}
+	return k.claim.Path()
+}
+
+// keep tells that something could not be written down.
+func (r *run) keep(err error) {
+	if err != nil {
+		r.warn(fmt.Errorf("%w; the upload goes on, but what it does from here on cannot be resumed", err))
+	}
+}
+
+// heard tells what was wrong with an earlier run's journal.
+func (r *run) heard() {
+	if r.state != nil && r.state.claim.Warning() != nil {
+		r.warn(r.state.claim.Warning())
+	}
+}

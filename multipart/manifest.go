@@ -1,0 +1,67 @@
+package multipart
+
+import (
+	"sync"
+
+	"github.com/chunkup/chunkup/chunker"
+)
+
+// manifest holds the receipts of the parts that the store has acknowledged. It
+// is safe for concurrent use; the zero value is empty.
+type manifest struct {
+	mu    sync.Mutex
+	list  []Receipt // by part number - 1; Number 0: not there yet
+	there int
+}
+
+func (m *manifest) add(r Receipt) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for len(m.list) < r.Number {
+		m.list = append(m.list, Receipt{})
+	}
+	if m.list[r.Number-1].Number == 0 {
+		m.there++
+	}
+	m.list[r.Number-1] = r
+}
+
+// get returns the receipt of part n, whose Number is 0 if there is none.
+func (m *manifest) get(n int) Receipt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n > len(m.list) {
+		return Receipt{}
+	}
+	return m.list[n-1]
+}
+
+func (m *manifest) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list, m.there = nil, 0
+}
+
+// done is how many parts there are.
+func (m *manifest) done() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.there
+}
+
+// all returns the receipts, in order. It is called when every part is there.
+func (m *manifest) all() []Receipt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]Receipt(nil), m.list...)
+}
+
+// digests are the parts', in order.
+func (m *manifest) digests() []chunker.Digest {
+	all := m.all()
+	digests := make([]chunker.Digest, len(all))
+	for i, r := range all {
+		digests[i] = r.Digest
+	}
+	return digests
+}

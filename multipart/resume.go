@@ -1,0 +1,188 @@
+package multipart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/journal"
+	"github.com/chunkup/chunkup/multipart/wire"
+)
+
+// begin makes sure of an upload at the store: that of an earlier run if it is
+// still there, else a new one. done says that the earlier run had made the object.
+func (r *run) begin(ctx context.Context) (done bool, err error) {
+	if r.state.goesOn() {
+		done, err := r.resume(ctx)
+		if done || err != nil || r.upload.ID != "" {
+			return done, err
+		}
+	} else {
+		r.dropFound(ctx)
+	}
+	return false, r.start(ctx)
+}
+
+// start begins a new upload, and writes down that it will before it does.
+func (r *run) start(ctx context.Context) error {
+	err := r.state.note(journal.Creating, func(j *journal.Record) { j.Token, j.Started = r.token, time.Now() })
+	if err != nil {
+		return r.local(wire.Create, err)
+	}
+	r.upload = Upload{}
+	if err := r.create(ctx); err != nil {
+		return err
+	}
+	r.teller.tell(Event{Kind: Created, UploadID: r.upload.ID})
+	r.keep(r.state.note(journal.Uploading, func(j *journal.Record) { j.UploadID = r.upload.ID }))
+	return nil
+}
+
+// resume goes on with an earlier run's upload: the parts that the store lists are
+// kept if they are the source's, which is read for it. It leaves r.upload empty
+// if there is nothing to go on with.
+func (r *run) resume(ctx context.Context) (done bool, err error) {
+	found := r.state.found
+	r.upload = Upload{Bucket: found.Bucket, Key: found.Key, ID: found.UploadID}
+	listed, err := r.listed(ctx)
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		r.upload = Upload{}
+		return r.madeBefore(ctx)
+	case refused(err):
+		r.warn(fmt.Errorf("the store does not let us list the parts of upload %s, so the journal has to do: %w", found.UploadID, err))
+		listed = found.Parts
+	case err != nil:
+		return false, err
+	}
+	r.state.takeOver()
+	if err := r.keepParts(ctx, journal.Kept(*found, listed)); err != nil {
+		return false, err
+	}
+	r.state.owes(found.Leftover)
+	r.teller.tell(Event{Kind: Resumed, UploadID: r.upload.ID, Parts: r.parts.done(), Done: r.progress.done.Load()})
+	r.keep(r.state.note(journal.Uploading, nil))
+	return false, nil
+}
+
+// listed asks the store for the upload's parts.
+func (r *run) listed(ctx context.Context) ([]journal.Part, error) {
+	c := r.newCall(wire.List, 0, 0)
+	defer c.pay.End()
+	var list []Receipt
+	err := r.do(ctx, c, func(ctx context.Context) (res result) {
+		var err error
+		list, err = r.control.List(ctx, r.upload)
+		return controlResult(err)
+	})
+	parts := make([]journal.Part, len(list))
+	for i, p := range list {
+		parts[i] = journal.Part{Number: p.Number, Size: p.Size, ETag: p.ETag, Digest: p.Digest}
+	}
+	return parts, err
+}
+
+// keepParts holds each part against the source's bytes, some at a time, and keeps
+// those that are the same.
+func (r *run) keepParts(ctx context.Context, parts []journal.Part) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, p := range parts {
+		g.Go(func() error {
+			if canceled(ctx) {
+				return r.local(wire.List, context.Cause(ctx))
+			}
+			receipt, same, err := r.isSame(p)
+			if err != nil {
+				return r.local(wire.PutPart, r.sourceError(err))
+			}
+			if same {
+				r.parts.add(receipt)
+				r.progress.done.Add(p.Size)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.stats.Resumed = r.parts.done()
+	r.mu.Unlock()
+	if other := len(parts) - r.parts.done(); other > 0 {
+		r.warn(fmt.Errorf("%d parts at the store are not what the source holds now: they are sent again", other))
+	}
+	r.state.adopt(r.parts.all())
+	return nil
+}
+
+// isSame tells whether a part at the store has the source's bytes: by its digest,
+// or by its ETag where that is an MD5.
+func (r *run) isSame(p journal.Part) (Receipt, bool, error) {
+	reader := func() io.Reader { return r.plan.Part(p.Number).Reader(r.source) }
+	digest, err := chunker.Sum(reader(), r.traits.Algorithm)
+	if err != nil {
+		return Receipt{}, false, err
+	}
+	same := digest == p.Digest
+	if p.Digest.IsZero() {
+		md5, err := chunker.Sum(reader(), chunker.MD5)
+		if err != nil {
+			return Receipt{}, false, err
+		}
+		same = strings.EqualFold(strings.Trim(p.ETag, `"`), md5.Hex())
+	}
+	return Receipt{Number: p.Number, Size: p.Size, ETag: p.ETag, Digest: digest}, same, nil
+}
+
+// madeBefore finds out whether an upload that is gone has become the object, and
+// this object the source's bytes.
+func (r *run) madeBefore(ctx context.Context) (bool, error) {
+	found := r.state.found
+	info, err := r.headAlone(ctx)
+	switch {
+	case err == nil && info.Metadata[tokenKey] == found.Token && info.Size == r.plan.Size:
+		err := r.holds(ctx, info)
+		if err == nil || errors.Is(err, ErrUnproven) && r.isUntouched(found) {
+			r.info, r.whole, r.stats.Existing = info, info.Digest, true
+			return true, nil
+		}
+		if _, other := errors.AsType[*MismatchError](err); !other && !errors.Is(err, ErrUnproven) {
+			return false, err
+		}
+		r.warn(errors.New("an earlier run made the object of other bytes than the source has now: it is uploaded again"))
+		return false, nil
+	case err != nil && statusOf(err) != http.StatusNotFound && !refused(err):
+		return false, err
+	case refused(err) && found.State == journal.Completing:
+		r.warn(fmt.Errorf("whether an earlier run made the object the store would not say: it is uploaded again (%w)", err))
+		return false, nil
+	}
+	r.warn(fmt.Errorf("upload %s is gone at the store: a new one is begun", found.UploadID))
+	return false, nil
+}
+
+// isUntouched reports that the source is the file that an earlier run read.
+func (r *run) isUntouched(found *journal.Record) bool {
+	return found.Source.Path != "" && found.Source == r.state.record.Source
+}
+
+// headAlone looks at the object as an operation of its own.
+func (r *run) headAlone(ctx context.Context) (info Info, err error) {
+	c := r.newCall(wire.Head, 0, 0)
+	defer c.pay.End()
+	err = r.do(ctx, c, func(ctx context.Context) result {
+		var err error
+		info, err = r.control.Head(ctx, r.object.Bucket, r.object.Key)
+		return controlResult(err)
+	})
+	return info, err
+}
