@@ -19,7 +19,8 @@ var mayImport = map[string][]string{
 	"presign/s3presign":   {"presign"},
 	"multipart/wire":      nil,
 	"multipart/lanes":     nil,
-	"multipart":           {"chunker", "budget", "breaker", "presign", "multipart/wire", "multipart/lanes"},
+	"multipart":           {"chunker", "budget", "breaker", "presign", "multipart/wire", "multipart/lanes", "multipart/journal"},
+	"multipart/journal":   {"chunker"},
 	"multipart/s3store":   {"multipart", "multipart/wire", "presign", "chunker"},
 	"multipart/storetest": {"multipart", "multipart/wire", "presign", "chunker"},
 }

@@ -55,7 +55,7 @@ func TestR45(t *testing.T) {
 
 	t.Run("the command", func(t *testing.T) {
 		l := newLab(t, wire.Limits{}, always(faultproxy.PutPart, 3))
-		cmd := exec.Command(command(t), "cp", "-v", "-c", "1", "--part-size", "5MiB", "--multipart-threshold", "5MiB", "--backoff-base", "10ms",
+		cmd := exec.Command(command(t), "cp", "-v", "-c", "1", "--part-size", "5MiB", "--multipart-threshold", "5MiB", "--backoff-base", "10ms", "--no-resume",
 			check.TempFile(t, src), "s3://"+l.bucket+"/key")
 		cmd.Env = environment(t, "AWS_ACCESS_KEY_ID="+l.server.AccessKey, "AWS_SECRET_ACCESS_KEY="+l.server.SecretKey, "AWS_ENDPOINT_URL_S3="+l.proxy.URL())
 		var out, told bytes.Buffer

@@ -31,8 +31,8 @@ func TestR27PhasesInWhichNothingMoves(t *testing.T) {
 		l := newRawLab(t, limits, s)
 		l.endpoint, l.options.PartSize = o, partSize
 		res := l.uploaded(t, check.Pattern(int64(parts)*partSize))
-		if want := parts + 2; res.Requests != want {
-			t.Errorf("%d requests, want %d: create, the parts, complete", res.Requests, want)
+		if want := parts + 3; res.Requests != want {
+			t.Errorf("%d requests, want %d: create, the parts, complete, head", res.Requests, want)
 		}
 		return res
 	}

@@ -42,16 +42,20 @@ func TestR08DeadlinesArePerAttempt(t *testing.T) {
 		}
 		t.Cleanup(func() { proxy.Close() })
 		proxy.Limit(4 * mib)
-		cmd := exec.Command(path, "cp", "--timeout=3s", "-c1", "--part-size=8MiB", "--min-rate=2MiB/s", "--overhead=500ms",
-			check.TempFile(t, src), "s3://"+bucket+"/key")
-		cmd.Env = environment(t, "AWS_ACCESS_KEY_ID="+server.AccessKey, "AWS_SECRET_ACCESS_KEY="+server.SecretKey, "AWS_ENDPOINT_URL_S3="+proxy.URL())
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
+		file, env := check.TempFile(t, src), environment(t, "AWS_ACCESS_KEY_ID="+server.AccessKey,
+			"AWS_SECRET_ACCESS_KEY="+server.SecretKey, "AWS_ENDPOINT_URL_S3="+proxy.URL())
+		run := func(limit string) (*bytes.Buffer, error) {
+			cmd := exec.Command(path, "cp", "--timeout="+limit, "-c1", "--part-size=8MiB", "--min-rate=2MiB/s", "--overhead=500ms",
+				file, "s3://"+bucket+"/key")
+			var out bytes.Buffer
+			cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
+			return &out, cmd.Run()
+		}
 		start := time.Now()
-		err = cmd.Run()
+		out, err := run("3s")
 		took := time.Since(start)
 		exit, _ := errors.AsType[*exec.ExitError](err)
-		if exit == nil || exit.ExitCode() != 1 {
+		if exit == nil || exit.ExitCode() != 3 {
 			t.Fatalf("ended with %v: %s", err, out.String())
 		}
 		if took < 3*time.Second || took > 5*time.Second {
@@ -64,8 +68,28 @@ func TestR08DeadlinesArePerAttempt(t *testing.T) {
 			}
 		}
 		check.Absent(t, server.Client(), bucket, "key")
+
+		// The next run starts where this one ended.
+		done := len(partsDone(proxy))
+		if out, err := run("1m"); err != nil || done == 0 {
+			t.Fatalf("%d parts were done, then %v: %s", done, err, out)
+		}
+		if all := len(partsDone(proxy)); all != 3 {
+			t.Errorf("%d parts were sent whole, of 3", all)
+		}
+		check.Equal(t, server.Client(), bucket, "key", src, src.Size())
 		check.NoUploads(t, server.Client(), bucket, "key")
 	})
+}
+
+// partsDone are the parts that were stored, as often as each was.
+func partsDone(p *faultproxy.Proxy) (parts []int) {
+	for _, r := range p.Requests() {
+		if r.Op == faultproxy.PutPart && r.Status == 200 {
+			parts = append(parts, r.Part)
+		}
+	}
+	return parts
 }
 
 // https://github.com/aws/aws-sdk-js/issues/1162: on a thin line each part was cut

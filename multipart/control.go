@@ -80,6 +80,11 @@ type Traits struct {
 	// compares them.
 	FullObject bool
 
+	// Whole is the algorithm of the digest that the store names of the whole object,
+	// where the parts' is none that combines: it has to be a CRC. None: that of the
+	// parts.
+	Whole chunker.Algorithm
+
 	// MetaPrefix is how the store spells user metadata ("X-Amz-Meta-" if
 	// empty).
 	MetaPrefix string
@@ -124,6 +129,8 @@ type Receipt struct {
 	Size   int64
 	ETag   string
 	Digest chunker.Digest // zero if the store named none
+
+	whole chunker.Digest // of [Traits.Whole]; zero if that is None
 }
 
 // Completion is what Complete sends.

@@ -56,12 +56,10 @@ var errTooLate = errors.New("the store is not to be asked now")
 
 // put makes one attempt to send the bytes of p, and fills in the receipt.
 func (r *run) put(ctx context.Context, c *call, p chunker.Part, src io.ReaderAt, receipt *Receipt) result {
-	if r.traits.Algorithm != chunker.None && (receipt.Digest.IsZero() || c.rereads > 0) {
-		d, err := chunker.Sum(p.Reader(src), r.traits.Algorithm)
-		if err != nil {
+	if receipt.Digest.IsZero() || c.rereads > 0 {
+		if err := r.hash(p, src, receipt); err != nil {
 			return result{err: r.sourceError(err), local: true}
 		}
-		receipt.Digest = d
 	}
 	request, err := r.mint(ctx, c, p, receipt.Digest)
 	if err != nil {
@@ -80,6 +78,16 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, src io.ReaderAt,
 	res.expired = hasExpired(request, res.answer)
 	arrived(res.err == nil)
 	return res
+}
+
+// hash fills in the digests of the bytes of p.
+func (r *run) hash(p chunker.Part, src io.ReaderAt, receipt *Receipt) error {
+	digests, err := chunker.SumMany(p.Reader(src), r.traits.Algorithm, r.traits.Whole)
+	if err != nil {
+		return err
+	}
+	receipt.Digest, receipt.whole = digests[0], digests[1]
+	return nil
 }
 
 // send puts the bytes of p on the wire, and returns what to call when it is known

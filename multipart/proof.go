@@ -15,18 +15,21 @@ import (
 
 // wholeDigest is the digest of the whole object, where those of the parts combine.
 func (r *run) wholeDigest() (chunker.Digest, error) {
-	if !r.traits.Algorithm.Combines() {
-		return chunker.Digest{}, nil
-	}
-	if r.source != nil {
-		return chunker.Whole(r.plan, r.parts.digests())
-	}
 	all := r.parts.all()
-	sizes := make([]int64, len(all))
+	sizes, digests := make([]int64, len(all)), r.parts.digests()
 	for i, p := range all {
 		sizes[i] = p.Size
+		if r.traits.Whole != chunker.None {
+			digests[i] = p.whole
+		}
 	}
-	return chunker.Join(sizes, r.parts.digests())
+	switch {
+	case !digests[0].Algorithm().Combines():
+		return chunker.Digest{}, nil
+	case r.source != nil:
+		return chunker.Whole(r.plan, digests)
+	}
+	return chunker.Join(sizes, digests)
 }
 
 // checkParts refuses to make an object of anything but all parts: a store
@@ -76,11 +79,19 @@ func (r *run) prove(ctx context.Context, c *call) error {
 	return r.unknown(c, errors.New("the answer to complete proves nothing"), err)
 }
 
+// names reports that the store names a digest of the object that can be compared.
+func (r *run) names(info Info) bool {
+	want := r.whole.Algorithm()
+	if info.Composite > 0 {
+		want = r.traits.Algorithm
+	}
+	return want != chunker.None && info.Digest.Algorithm() == want
+}
+
 // isProof reports that an answer, which contradicts nothing, names a checksum of
 // the whole object that the store has made itself.
 func (r *run) isProof(info Info) bool {
-	digest := !info.Digest.IsZero() && (info.Composite > 0 || info.Digest.Algorithm() == r.whole.Algorithm())
-	return digest && (!md5ETag.MatchString(info.ETag) || sameETag(info.ETag, r.partsETag()))
+	return r.names(info) && (!md5ETag.MatchString(info.ETag) || sameETag(info.ETag, r.partsETag()))
 }
 
 // partsETag is the ETag of an object from parts as S3 makes it, of the parts'
@@ -124,21 +135,21 @@ func (r *run) compare(c *call, info Info) error {
 }
 
 // judge compares, and where there is no digest takes an ETag for one: that of an
-// object from parts whose ETags were the MD5s of what was sent. A store that makes
+// object from parts is made of the parts' own, which for MD5 are what was sent. A store that makes
 // it of anything else has a profile that says so.
 func (r *run) judge(c *call, info Info) error {
-	if err := r.compare(c, info); err != nil || !info.Digest.IsZero() {
+	if err := r.compare(c, info); err != nil || r.names(info) {
 		return err
 	}
-	if r.traits.Algorithm != chunker.MD5 || r.traits.OpaqueETag || info.OpaqueETag || !md5ETag.MatchString(info.ETag) {
+	if r.traits.OpaqueETag || info.OpaqueETag || !md5ETag.MatchString(info.ETag) {
 		return nil
 	}
 	for _, p := range r.parts.all() {
-		if !sameETag(p.ETag, p.Digest.Hex()) {
+		if r.traits.Algorithm == chunker.MD5 && !sameETag(p.ETag, p.Digest.Hex()) {
 			return nil
 		}
 	}
-	if want := r.partsETag(); !sameETag(info.ETag, want) {
+	if want := r.partsETag(); want != "" && !sameETag(info.ETag, want) {
 		return r.fail(c, &MismatchError{What: "ETag", Want: want, Got: info.ETag}, nil)
 	}
 	return nil

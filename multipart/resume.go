@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -127,20 +125,13 @@ func (r *run) keepParts(ctx context.Context, parts []journal.Part) error {
 // isSame tells whether a part at the store has the source's bytes: by its digest,
 // or by its ETag where that is an MD5.
 func (r *run) isSame(p journal.Part) (Receipt, bool, error) {
-	reader := func() io.Reader { return r.plan.Part(p.Number).Reader(r.source) }
-	digest, err := chunker.Sum(reader(), r.traits.Algorithm)
-	if err != nil {
-		return Receipt{}, false, err
+	receipt := Receipt{Number: p.Number, Size: p.Size, ETag: p.ETag}
+	err := r.hash(r.plan.Part(p.Number), r.source, &receipt)
+	if err != nil || !p.Digest.IsZero() {
+		return receipt, receipt.Digest == p.Digest, err
 	}
-	same := digest == p.Digest
-	if p.Digest.IsZero() {
-		md5, err := chunker.Sum(reader(), chunker.MD5)
-		if err != nil {
-			return Receipt{}, false, err
-		}
-		same = strings.EqualFold(strings.Trim(p.ETag, `"`), md5.Hex())
-	}
-	return Receipt{Number: p.Number, Size: p.Size, ETag: p.ETag, Digest: digest}, same, nil
+	md5, err := chunker.Sum(r.plan.Part(p.Number).Reader(r.source), chunker.MD5)
+	return receipt, sameETag(p.ETag, md5.Hex()), err
 }
 
 // madeBefore finds out whether an upload that is gone has become the object, and

@@ -117,17 +117,18 @@ func TestSetAside(t *testing.T) {
 	for name, c := range map[string]struct {
 		put  func(path string) error
 		want error // nil: an *InvalidError
+		text string
 	}{
 		"empty": {put: func(path string) error { return os.WriteFile(path, nil, 0o600) }},
 		"cut":   {put: func(path string) error { return os.WriteFile(path, good[:len(good)-1], 0o600) }},
 		"flipped": {put: func(path string) error {
 			return os.WriteFile(path, bytes.Replace(good, []byte("10"), []byte("11"), 1), 0o600)
 		}},
-		"foreign": {func(path string) error { return os.WriteFile(path, mustEncode(t, foreign), 0o600) }, ErrForeign},
-		"newer":   {func(path string) error { return os.WriteFile(path, []byte(`{"version":2}`), 0o600) }, ErrNewer},
+		"foreign": {func(path string) error { return os.WriteFile(path, mustEncode(t, foreign), 0o600) }, ErrForeign, "another destination"},
+		"newer":   {func(path string) error { return os.WriteFile(path, []byte(`{"version":2}`), 0o600) }, ErrNewer, "newer version"},
 		"huge": {put: func(path string) error {
 			return errors.Join(os.WriteFile(path, good, 0o600), os.Truncate(path, maxSize+1))
-		}},
+		}, text: "67108865 bytes, more than 67108864"},
 		"folder": {put: func(path string) error { return os.MkdirAll(filepath.Join(path, "full"), 0o700) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestSetAside(t *testing.T) {
 				aside := fmt.Sprintf("%s.bad-%d", path, n)
 				bad, ok := errors.AsType[*BadError](claim.Warning())
 				_, invalid := errors.AsType[*InvalidError](claim.Warning())
-				if !ok || bad.Path != path || bad.Aside != aside || !strings.Contains(bad.Error(), aside) || invalid != (c.want == nil) || c.want != nil && !errors.Is(bad, c.want) {
+				if !ok || bad.Path != path || bad.Aside != aside || !strings.Contains(bad.Error(), aside) || !strings.Contains(bad.Error(), c.text) || invalid != (c.want == nil) || c.want != nil && !errors.Is(bad, c.want) {
 					t.Fatalf("got %v", claim.Warning())
 				}
 				if !bytes.Equal(before, contents(aside)) {
@@ -207,6 +208,13 @@ func TestClaimEntry(t *testing.T) {
 	}
 	if after, _ := os.ReadDir(d.Path()); len(after) != len(before) {
 		t.Errorf("files before %v, after %v", before, after)
+	}
+	none := Open(filepath.Join(d.Path(), "none"))
+	if _, err := none.ClaimEntry(file(".json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(none.Path()); err == nil {
+		t.Error("a folder was made for nothing")
 	}
 	// A bad one can be claimed, to be told and removed.
 	if err := os.WriteFile(c.Path(), nil, 0o600); err != nil {

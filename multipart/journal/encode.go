@@ -107,10 +107,6 @@ func seal(r Record) ([]byte, error) {
 // decode returns the record in a file. It trusts nothing: the error is
 // [ErrNewer] or an [*InvalidError].
 func decode(data []byte) (Record, error) {
-	// What is not UTF-8 would be changed by encoding/json.
-	if len(data) == 0 || !utf8.Valid(data) {
-		return Record{}, &InvalidError{Field: "file", Reason: "is empty or not UTF-8"}
-	}
 	// The version first: the rest may look different in a newer one.
 	var version struct{ Version int }
 	if err := json.Unmarshal(data, &version); err != nil {

@@ -26,6 +26,9 @@ func TestKept(t *testing.T) {
 		Source: Source{Path: "/f"}, Plan: chunker.Plan{Size: 25, PartSize: 10}, Algorithm: chunker.CRC64NVME,
 		Parts: []Part{{1, 10, `"e1"`, crc}, {2, 10, "e2", none}},
 	}
+	receipts := rec // that lend nothing
+	receipts.Parts = []Part{{1, 9, "e1", crc}, {2, 10, "e2", md5}}
+	noPart := Record{Source: Source{Path: "/f"}}
 	noAlgorithm := rec
 	noAlgorithm.Algorithm, noAlgorithm.Parts = chunker.None, nil
 	stream := rec
@@ -53,6 +56,8 @@ func TestKept(t *testing.T) {
 		"no algorithm":       {noAlgorithm, []Part{{1, 10, "e1", crc}}, []Part{{1, 10, "e1", none}}},
 		"stream":             {stream, []Part{{1, 10, "e1", crc}, {1, 0, "e1", crc}}, nil},
 		"empty file":         {empty, []Part{{1, 0, "e", none}}, []Part{{1, 0, "e", none}}},
+		"empty, no size":     {noPart, []Part{{1, 0, "e", none}}, []Part{{1, 0, "e", none}}},
+		"other receipts":     {receipts, []Part{{1, 10, "e1", none}, {2, 10, "e2", none}}, []Part{{1, 10, "e1", none}, {2, 10, "e2", none}}},
 		"impossible plan":    {impossible, []Part{{1, 10, "e1", crc}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,6 +59,12 @@ func byHost(endpoint string) (name, region string) {
 		return "wasabi", regionOf(labels, "us-east-1")
 	case within("digitaloceanspaces.com"):
 		return "spaces", ""
+	case within("aliyuncs.com"):
+		return "alibaba", ""
+	case within("myqcloud.com"):
+		return "tencent", ""
+	case within("cloud-object-storage.appdomain.cloud"):
+		return "ibm", ""
 	}
 	return "", ""
 }

@@ -40,6 +40,9 @@ func profiles() []Profile {
 	fullObject := multipart.Traits{Algorithm: chunker.CRC64NVME, FullObject: true, CreateOnly: true}
 	md5 := func(l chunker.Limits) multipart.Traits { return multipart.Traits{Algorithm: chunker.MD5, Limits: l} }
 
+	opaque := md5(chunker.Limits{MaxPart: 4768 * mib})
+	opaque.OpaqueETag = true
+
 	// R2's limits, equal parts, checksum types and conditional operations:
 	// https://developers.cloudflare.com/r2/platform/limits,
 	// https://developers.cloudflare.com/r2/objects/multipart-objects,
@@ -60,7 +63,8 @@ func profiles() []Profile {
 		// ExcessHeaderValues), and the SDK signs with x-amz ones. What HEAD says of
 		// the whole in that header is read all the same. Its front end rewrites
 		// Accept-Encoding (https://github.com/aws/aws-sdk-go-v2/issues/1816).
-		{Name: "gcs", PathStyle: true, Region: "auto", Plain: true, Traits: md5(chunker.Limits{MaxObject: 5 * tib})},
+		{Name: "gcs", PathStyle: true, Region: "auto", Plain: true, Traits: multipart.Traits{Algorithm: chunker.MD5,
+			Whole: chunker.CRC32C, OpaqueETag: true, Limits: chunker.Limits{MaxObject: 5 * tib}}},
 
 		{Name: "r2", PathStyle: true, Region: "auto", Traits: r2},
 
@@ -83,6 +87,13 @@ func profiles() []Profile {
 		// Its source: weed/s3api/crc_combine.go and filer_multipart.go of
 		// https://github.com/seaweedfs/seaweedfs.
 		{Name: "seaweedfs", PathStyle: true, Region: "us-east-1", Traits: fullObject},
+
+		// What rclone has learned of them: the ETag of an object from parts is none
+		// that follows from the parts (setQuirks in backend/s3/s3.go of
+		// https://github.com/rclone/rclone).
+		{Name: "alibaba", Traits: opaque},
+		{Name: "tencent", Traits: opaque},
+		{Name: "ibm", PathStyle: true, Region: "us-east-1", Traits: opaque},
 
 		// 4768 MiB is the largest part that all of them take.
 		{Name: "generic", PathStyle: true, Region: "us-east-1", Plain: true, Traits: md5(chunker.Limits{MaxPart: 4768 * mib})},

@@ -140,6 +140,8 @@ func (s *Store) Head(ctx context.Context, bucket, key string) (multipart.Info, e
 	}
 	info := multipart.Info{Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag),
 		VersionID: aws.ToString(out.VersionId), Metadata: map[string]string{}}
+	// https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html on ETag
+	info.OpaqueETag = strings.HasPrefix(string(out.ServerSideEncryption), "aws:kms") || aws.ToString(out.SSECustomerAlgorithm) != ""
 	for k, v := range out.Metadata {
 		info.Metadata[strings.ToLower(k)] = v
 	}
