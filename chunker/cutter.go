@@ -69,7 +69,6 @@ func (c *Cutter) Next(ctx context.Context) (piece *Piece, last bool, err error) 
 	switch {
 	case err != nil:
 		c.err = err
-		c.Close()
 	case last:
 		c.err = io.EOF
 	}
@@ -86,9 +85,6 @@ func (c *Cutter) Close() { c.source.leave(ErrClosed) }
 
 // piece makes the next piece.
 func (c *Cutter) piece(ctx context.Context) (_ *Piece, last bool, err error) {
-	if ctx.Err() != nil {
-		return nil, false, context.Cause(ctx)
-	}
 	offset := c.Size()
 	part := Part{Number: c.number + 1, Offset: offset, Size: min(c.growth.PartSize(c.number+1), c.capacity-offset)}
 	if err := c.memory.take(ctx, part.Size); err != nil {

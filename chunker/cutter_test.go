@@ -289,7 +289,6 @@ func TestCutterSurvivesTheReader(t *testing.T) {
 		"panic":               {func(b []byte) (int, error) { panic("oops") }, "read the source at byte 0: the reader panicked: oops"},
 		"panic with an error": {func(b []byte) (int, error) { panic(cause) }, "read the source at byte 0: the reader panicked: cause"},
 		"goexit":              {func(b []byte) (int, error) { runtime.Goexit(); return 0, nil }, "read the source at byte 0: the reader ended its goroutine"},
-		"appends":             {func(b []byte) (int, error) { _ = append(b, "beyond"...); return len(b), io.EOF }, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, m := fixed(10, 1), chunker.NewMemory(10<<10)

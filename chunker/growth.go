@@ -69,7 +69,8 @@ func (g Growth) Capacity() int64 {
 // all parts are of the final size. Where a store takes only few parts, they begin
 // larger.
 //
-// A want other than 0 is the part size, which then does not grow. With equal set,
+// A want other than 0 is the part size, which then does not grow; a hint that
+// would need too many such parts makes it larger, as in NewPlan. With equal set,
 // for stores that take only parts of one size, they do not grow either; without
 // a hint they are of an eighth of the memory.
 //
@@ -96,11 +97,7 @@ func PlanStream(hint, want, memory int64, lim Limits, equal bool) (Growth, error
 	share := min(max(memory/8, least), most)
 	first := plan.PartSize
 	switch {
-	case want != 0:
-		if first > half {
-			first = least // less the rounding to whole MiB
-		}
-	case hint != 0:
+	case want != 0 || hint != 0:
 		if first > half {
 			first = share
 		}

@@ -109,7 +109,7 @@ func (s *source) run(buf []byte, done func()) {
 func readFull(r io.Reader, buf []byte) (n int, err error) {
 	for empty := 0; n < len(buf) && err == nil; {
 		var read int
-		read, err = r.Read(buf[n:len(buf):len(buf)])
+		read, err = r.Read(buf[n:])
 		if read < 0 || read > len(buf)-n {
 			return n, fmt.Errorf("%w: %d of %d bytes", errBadCount, read, len(buf)-n)
 		}

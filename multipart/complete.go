@@ -143,7 +143,8 @@ func (r *run) repair(ctx context.Context) (bool, error) {
 	sent := r.parts.all()
 	r.parts.forget()
 	for _, p := range sent {
-		if l := there[p.Number]; l.Size == p.Size && sameETag(l.ETag, p.ETag) {
+		l := there[p.Number]
+		if l.Size == p.Size && sameETag(l.ETag, p.ETag) && (l.Digest.IsZero() || l.Digest == p.Digest) {
 			r.parts.add(p)
 		}
 	}

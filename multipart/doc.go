@@ -10,6 +10,11 @@
 // concurrent use, and those that talk to the same scheme, host and bucket share
 // one Endpoint without being told to.
 //
-// The package keeps nothing on disk, draws nothing and logs nothing: see
-// [Options.OnEvent]. It is not the standard library's mime/multipart.
+// Bytes of no known size go up with [Uploader.UploadStream]. With [Options.Journal]
+// an upload that was interrupted, by a crash even, goes on when it is called again;
+// [Uploader.Resume] and [Uploader.Abort] do it by name, and [Uploader.Verify] holds
+// an object against its source.
+//
+// Without a journal the package keeps nothing on disk; it draws nothing and logs
+// nothing: see [Options.OnEvent]. It is not the standard library's mime/multipart.
 package multipart

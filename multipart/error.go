@@ -11,6 +11,7 @@ import (
 	"github.com/chunkup/chunkup/budget"
 	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart/wire"
+	"github.com/chunkup/chunkup/presign"
 )
 
 // Why retrying stopped; match with errors.Is.
@@ -43,7 +44,7 @@ var ErrUnproven = errors.New("the store names no checksum that can be compared")
 
 // ErrCredentials means that there are no credentials, or none that can be used.
 // A [Control] or provider wraps it; it is never tried again.
-var ErrCredentials = errors.New("no usable credentials")
+var ErrCredentials = presign.ErrCredentials
 
 // MismatchError says that the store holds something else than was sent.
 type MismatchError struct {

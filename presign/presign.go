@@ -13,6 +13,7 @@ package presign
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -41,6 +42,10 @@ type Part struct {
 	// when the object goes up in one PUT. The provider does not change it.
 	Header http.Header
 }
+
+// ErrCredentials means that there are no credentials, or none that can be used: a
+// provider wraps it in the error of what no second try mends.
+var ErrCredentials = errors.New("no usable credentials")
 
 // Request is an authorised request: whoever holds it may write the part.
 // It is a secret until it expires; never log the URL.

@@ -151,7 +151,8 @@ func (c *Claim) Path() string { return c.dir.journal(c.name) }
 // The error is an [*InvalidError] for a record that could not be used again (one
 // with a secret, one of another destination), a [*WriteError] if it cannot be
 // written, and ErrReleased after Remove or Release. After any of them the old
-// record is still there.
+// record is still there, whole; only if the folder could not be flushed it may be
+// the new one.
 func (c *Claim) Save(r Record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

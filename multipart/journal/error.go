@@ -42,7 +42,7 @@ func (e *LockedError) Error() string {
 }
 
 // WriteError says that a journal, its lock or its folder could not be written.
-// The journal is as it was before.
+// What is on the disk is whole, and what was there before: see [Claim.Save].
 type WriteError struct {
 	Path string // of what could not be written
 	Err  error  // the cause

@@ -71,7 +71,7 @@ func (m *Mem) serve(w http.ResponseWriter, r *http.Request) {
 		answer(w, f.Status, f.Code, f.Message, f.RetryAfter)
 		return
 	}
-	etag, status, code := m.store(r, number, body)
+	has, status, code := m.store(r, number, body)
 	switch {
 	case f.Reset:
 		hangUp(w)
@@ -80,14 +80,17 @@ func (m *Mem) serve(w http.ResponseWriter, r *http.Request) {
 	case status != 0:
 		answer(w, status, code, code, "")
 	default:
-		w.Header().Set("ETag", etag)
+		w.Header().Set("ETag", has.ETag)
+		if d := has.Digest; declared(d.Algorithm()) && !m.traits.GoogHash { // as S3 answers
+			w.Header().Set(checksumHeader(d.Algorithm()), d.Base64())
+		}
 	}
 }
 
 // store keeps what came, if its digest is right and it may replace what is there.
-func (m *Mem) store(r *http.Request, number int, body []byte) (etag string, status int, code string) {
+func (m *Mem) store(r *http.Request, number int, body []byte) (has multipart.Receipt, status int, code string) {
 	if !isIntact(r.Header, body) {
-		return "", 400, "BadDigest"
+		return has, 400, "BadDigest"
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,25 +100,23 @@ func (m *Mem) store(r *http.Request, number int, body []byte) (etag string, stat
 	op := wire.PutPart
 	switch {
 	case number == 0 && exists && m.traits.CreateOnly && r.Header.Get("If-None-Match") == "*":
-		return "", 412, "PreconditionFailed"
+		return has, 412, "PreconditionFailed"
 	case number == 0:
 		op = wire.PutObject
 	case up == nil:
-		return "", 404, "NoSuchUpload"
+		return has, 404, "NoSuchUpload"
 	}
 	body, believed := m.tamper(op, number, body, body)
-	etag = etagOf(believed)
-	var digest chunker.Digest
+	has = multipart.Receipt{Number: number, Size: int64(len(believed)), ETag: etagOf(believed)}
 	if declared(m.traits.Algorithm) {
-		digest, _ = chunker.Sum(bytes.NewReader(believed), m.traits.Algorithm)
+		has.Digest, _ = chunker.Sum(bytes.NewReader(believed), m.traits.Algorithm)
 	}
 	if number == 0 {
-		m.objects[key] = Object{Body: body, believed: believed, Header: r.Header.Clone(), ETag: etag, Digest: digest}
-		return etag, 0, ""
+		m.objects[key] = Object{Body: body, believed: believed, Header: r.Header.Clone(), ETag: has.ETag, Digest: has.Digest}
+		return has, 0, ""
 	}
-	up.parts[number] = part{body: body, believed: believed,
-		receipt: multipart.Receipt{Number: number, Size: int64(len(believed)), ETag: etag, Digest: digest}}
-	return etag, 0, ""
+	up.parts[number] = part{body: body, believed: believed, receipt: has}
+	return has, 0, ""
 }
 
 // isIntact compares a body with each digest that came with it.

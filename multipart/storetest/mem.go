@@ -192,6 +192,15 @@ func (m *Mem) Forget() {
 	clear(m.uploads)
 }
 
+// Lose drops a part of an upload that was acknowledged.
+func (m *Mem) Lose(uploadID string, part int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u := m.uploads[uploadID]; u != nil {
+		delete(u.parts, part)
+	}
+}
+
 // SetTraits changes what the store says of itself; call it before any upload.
 func (m *Mem) SetTraits(t multipart.Traits) { m.traits = t }
 

@@ -50,7 +50,10 @@ func New(client *s3.Client, ttl time.Duration) *Presigner {
 func (p *Presigner) Presign(ctx context.Context, part presign.Part) (presign.Request, error) {
 	notAfter, err := p.notAfter(ctx)
 	if err != nil {
-		return presign.Request{}, fmt.Errorf("presign: credentials: %w", err)
+		if ctx.Err() != nil {
+			return presign.Request{}, context.Cause(ctx)
+		}
+		return presign.Request{}, fmt.Errorf("%w: %w", presign.ErrCredentials, err)
 	}
 	signed, err := p.sign(ctx, part)
 	if err != nil {
