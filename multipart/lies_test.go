@@ -158,3 +158,27 @@ func TestWholeOfAnotherAlgorithm(t *testing.T) {
 		})
 	}
 }
+
+// An object that is looked up because no answer came is held against what was sent.
+func TestLostAnswerOfAPut(t *testing.T) {
+	for _, algorithm := range []chunker.Algorithm{chunker.CRC64NVME, chunker.MD5} {
+		for _, rots := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				l, body := newLab(t, nil), randomBytes(1000)
+				tr := l.Traits()
+				tr.Algorithm, tr.FullObject = algorithm, algorithm != chunker.MD5
+				l.SetTraits(tr)
+				l.options.Threshold, l.Confess = 64*kib, true
+				if rots {
+					l.Tamper = func(_ wire.Operation, _ int, b []byte) []byte { return lies["zeroes"](b) }
+				}
+				l.Script(storetest.Fault{Op: wire.PutObject, Times: -1, Apply: true, Reset: true})
+				_, err := l.upload(t.Context(), body)
+				if _, mismatch := errors.AsType[*multipart.MismatchError](err); mismatch != rots || !rots && err != nil {
+					t.Errorf("%v, rots %v: %v", algorithm, rots, err)
+				}
+				l.wantRequests(t, wire.Head, 1)
+			})
+		}
+	}
+}

@@ -26,7 +26,7 @@ func (r *run) putObject(ctx context.Context, src io.ReaderAt) error {
 	var info Info
 	err := r.do(ctx, c, func(ctx context.Context) result {
 		res := r.put(ctx, c, p, src, &receipt)
-		c.ambiguous = c.ambiguous || !res.local && mayHaveWorked(res.err)
+		c.ambiguous = c.ambiguous || !res.local && !res.other && mayHaveWorked(res.err)
 		info = Info{ETag: receipt.ETag, VersionID: res.answer.Header.Get("X-Amz-Version-Id")}
 		return res
 	})
@@ -78,5 +78,11 @@ func (r *run) foundAfter(ctx context.Context, c *call, failure error) (Info, err
 	if err != nil || !r.isOurs(info) {
 		return Info{}, failure
 	}
-	return info, r.compare(c, info)
+	if r.names(info) || info.OpaqueETag {
+		return info, r.compare(c, info)
+	}
+	if wrong := r.misstored(http.Header{"Etag": {info.ETag}}, r.whole); wrong != nil {
+		return Info{}, r.fail(c, wrong, nil)
+	}
+	return info, nil
 }
