@@ -25,7 +25,7 @@ func (r *run) conclude(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		r.dropLeftover(ctx)
-		r.keep(r.state.forget(r.orphan))
+		r.forget(r.orphan)
 	case r.mayGoOn(ctx, err):
 		r.keep(r.state.flush())
 		r.state.release()
@@ -33,10 +33,20 @@ func (r *run) conclude(ctx context.Context, err error) error {
 			e.Journal = r.state.path()
 		}
 	case r.upload.ID == "":
-		r.keep(r.state.forget(r.orphan))
+		r.forget(r.orphan)
 	case !errors.Is(err, ErrUnknownOutcome):
 		return r.abort(ctx, err)
 	}
+	return err
+}
+
+// leave ends an upload before it has done anything: what an earlier run has left
+// stays as it is.
+func (r *run) leave(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && r.state.goesOn() {
+		e.Journal = r.state.path()
+	}
+	r.state.release()
 	return err
 }
 
@@ -68,7 +78,7 @@ func (r *run) abort(ctx context.Context, failure error) error {
 		e.Abort = err
 	}
 	if err == nil {
-		r.keep(r.state.forget(false))
+		r.forget(false)
 	}
 	return failure
 }

@@ -88,6 +88,10 @@ func (r *run) completeParts(ctx context.Context, earlier bool) error {
 		case !ok:
 			return err
 		}
+		if codeOf(doubt.err) == "NoSuchUpload" && !c.ambiguous {
+			// No attempt of ours can have made the object: somebody has ended the upload.
+			return r.fail(c, fmt.Errorf("the upload was aborted or completed by somebody else: %w", doubt.err), nil)
+		}
 		if neverConnected(doubt.err) && !c.ambiguous { // no attempt can have been applied
 			if doubt.stopped != nil {
 				return r.fail(c, doubt.err, doubt.stopped)
@@ -159,9 +163,9 @@ func (r *run) repair(ctx context.Context) (bool, error) {
 // an error if there is no hope or no way to know.
 func (r *run) lookUp(ctx context.Context, c *call, doubt *ambiguity) (again bool, err error) {
 	info, err := r.head(ctx, c)
-	if err == nil && r.isOurs(info) {
+	if err == nil && info.Metadata[tokenKey] == r.token {
 		r.info = info
-		return false, r.judge(c, info)
+		return false, r.judgeOurs(c, info)
 	}
 	if err != nil && statusOf(err) != http.StatusNotFound {
 		if c.attempts == 1 && doubt.stopped == nil && refused(err) {

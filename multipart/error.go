@@ -108,7 +108,7 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Err.Error())
-	if e.Part > e.Done && e.Done > 0 && codeOf(e.Err) == "InvalidArgument" {
+	if e.Part > 1 && e.Done > 0 && codeOf(e.Err) == "InvalidArgument" {
 		fmt.Fprintf(&b, ": if the store takes fewer than %d parts, set a larger --part-size", e.Part)
 	}
 	if e.Part > 0 && e.Parts > 1 {

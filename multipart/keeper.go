@@ -54,7 +54,7 @@ func (u *Uploader) claim(o Object, src chunker.Source, plan chunker.Plan, single
 	k := &keeper{claim: claim, every: saveEvery, record: u.record(o, src, plan), at: map[int]int{}}
 	if found, ok := claim.Record(); ok {
 		k.found = &found
-		k.stale = u.isStale(found, k.record, src)
+		k.stale = u.isStale(o, found, k.record, src)
 	}
 	return k, nil
 }
@@ -80,11 +80,13 @@ func (u *Uploader) record(o Object, src chunker.Source, plan chunker.Plan) journ
 
 // isStale says why an earlier run's upload is none that this one goes on with;
 // empty: it is.
-func (u *Uploader) isStale(found, now journal.Record, src chunker.Source) string {
+func (u *Uploader) isStale(o Object, found, now journal.Record, src chunker.Source) string {
 	again, err := chunker.NewPlan(now.Plan.Size, found.Plan.PartSize, u.control.Traits().Limits)
 	switch {
 	case found.UploadID == "":
 		return "it had not begun"
+	case o.IdempotencyKey != "" && found.Token != keyToken(o.IdempotencyKey):
+		return "it has another idempotency key"
 	case found.State == journal.Aborting:
 		return "it was being aborted"
 	case src == nil:
@@ -110,12 +112,17 @@ func (k *keeper) goesOn() bool { return k != nil && k.found != nil && k.stale ==
 func (k *keeper) token(o Object) string {
 	switch {
 	case o.IdempotencyKey != "":
-		sum := sha256.Sum256([]byte("chunkup\x00" + o.IdempotencyKey))
-		return hex.EncodeToString(sum[:16])
+		return keyToken(o.IdempotencyKey)
 	case k.goesOn():
 		return k.found.Token
 	}
 	return newToken()
+}
+
+// keyToken is the token of all uploads with an idempotency key.
+func keyToken(key string) string {
+	sum := sha256.Sum256([]byte("chunkup\x00" + key))
+	return hex.EncodeToString(sum[:16])
 }
 
 // note writes down what comes next. The first error is returned, and those after
@@ -289,6 +296,13 @@ func (k *keeper) path() string {
 func (r *run) keep(err error) {
 	if err != nil {
 		r.warn(fmt.Errorf("%w; the upload goes on, but what it does from here on cannot be resumed", err))
+	}
+}
+
+// forget tells if the journal of an upload that is over could not be removed.
+func (r *run) forget(orphan bool) {
+	if err := r.state.forget(orphan); err != nil {
+		r.warn(fmt.Errorf("the upload is over, and its journal could not be put away: %w", err))
 	}
 }
 

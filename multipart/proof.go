@@ -69,7 +69,7 @@ func (r *run) prove(ctx context.Context, c *call) error {
 		}
 		return nil
 	case err == nil && info.Metadata[tokenKey] == r.token:
-		return r.compare(c, info)
+		return r.judgeOurs(c, info)
 	case err == nil:
 		return r.fail(c, errors.New("another object is under the key: it was overwritten"), nil)
 	case refused(err):
@@ -118,7 +118,7 @@ func sameETag(a, b string) bool {
 // its size.
 func (r *run) compare(c *call, info Info) error {
 	if s := info.Size; s != 0 && s != r.plan.Size {
-		return r.fail(c, &MismatchError{What: "size", Want: strconv.FormatInt(r.plan.Size, 10), Got: strconv.FormatInt(s, 10)}, nil)
+		return r.fail(c, r.sizeMismatch(info), nil)
 	}
 	want := r.whole
 	if info.Composite > 0 {
@@ -132,6 +132,19 @@ func (r *run) compare(c *call, info Info) error {
 		return r.fail(c, &MismatchError{What: d.Algorithm().String(), Want: want.Base64(), Got: d.Base64()}, nil)
 	}
 	return nil
+}
+
+func (r *run) sizeMismatch(info Info) error {
+	return &MismatchError{What: "size", Want: strconv.FormatInt(r.plan.Size, 10), Got: strconv.FormatInt(info.Size, 10)}
+}
+
+// judgeOurs judges what is under the key with this upload's token: whatever its size
+// is, 0 too, it must be the source's.
+func (r *run) judgeOurs(c *call, info Info) error {
+	if info.Size != r.plan.Size {
+		return r.fail(c, r.sizeMismatch(info), nil)
+	}
+	return r.judge(c, info)
 }
 
 // judge compares, and where there is no digest takes an ETag for one: that of an

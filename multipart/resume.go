@@ -53,8 +53,11 @@ func (r *run) resume(ctx context.Context) (done bool, err error) {
 	listed, err := r.listed(ctx)
 	switch {
 	case statusOf(err) == http.StatusNotFound:
-		r.upload = Upload{}
-		return r.madeBefore(ctx)
+		done, err := r.madeBefore(ctx)
+		if err == nil {
+			r.upload = Upload{}
+		}
+		return done, err
 	case refused(err):
 		r.warn(fmt.Errorf("the store does not let us list the parts of upload %s, so the journal has to do: %w", found.UploadID, err))
 		listed = found.Parts

@@ -447,3 +447,58 @@ func TestAbortUpload(t *testing.T) {
 		}
 	})
 }
+
+// An earlier run's work is not given up because the store does not answer now.
+func TestResumeKeepsTheJournalInAnOutage(t *testing.T) {
+	down := func(op wire.Operation) storetest.Fault {
+		return storetest.Fault{Op: op, Times: 5, Status: 500, Code: "InternalError"}
+	}
+	cases := map[string]struct {
+		object func(*multipart.Object)
+		fault  storetest.Fault
+	}{
+		"list":            {nil, down(wire.List)},
+		"head, exclusive": {func(o *multipart.Object) { o.CreateOnly = true }, down(wire.Head)},
+		"head, by key":    {func(o *multipart.Object) { o.IdempotencyKey = "k" }, down(wire.Head)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k, o := newKept(t), object
+				if tc.object != nil {
+					tc.object(&o)
+				}
+				k.Script(storetest.Fault{Op: wire.PutPart, Part: 12, Delay: time.Second, Status: 403})
+				if _, err := k.run(t, o); statusIn(err) != 403 {
+					t.Fatal(err)
+				}
+				k.Script(tc.fault)
+				_, err := k.run(t, o)
+				e, _ := errors.AsType[*multipart.Error](err)
+				if e == nil || e.Journal == "" || len(k.journals(t)) != 1 || k.Uploads() != 1 {
+					t.Fatalf("err = %v, journals %+v", err, k.journals(t))
+				}
+				r, err := k.run(t, o)
+				k.finished(t, err)
+				if r.Resumed != 11 {
+					t.Errorf("%+v", r)
+				}
+			})
+		})
+	}
+}
+
+// An upload that was begun under another idempotency key is not this one.
+func TestResumeUnderAnotherKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, o := newKept(t), object
+		k.interrupt(t)
+		o.IdempotencyKey = "k"
+		r, err := k.run(t, o)
+		k.finished(t, err)
+		k.warned(t, "another idempotency key")
+		if r.Resumed != 0 || r.Existing {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -62,7 +62,6 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan, state
 	r.share = r.endpoint.budget.Join(max(plan.PartSize, 1))
 	r.teller = newTeller(u.options.OnEvent, o, r.figures)
 	r.endpoint.watch(r)
-	r.teller.tell(Event{Kind: Planned, Plan: plan})
 	return r
 }
 

@@ -47,6 +47,7 @@ func (u *Uploader) UploadStream(ctx context.Context, o Object, r io.Reader, expe
 	defer run.end()
 	cutter := chunker.NewCutter(r, growth, u.memory)
 	defer cutter.Close()
+	run.teller.tell(Event{Kind: Planned, Plan: run.plan})
 	err = run.uploadStream(ctx, cutter, growth)
 	return run.result(), err
 }
@@ -54,8 +55,11 @@ func (u *Uploader) UploadStream(ctx context.Context, o Object, r io.Reader, expe
 // uploadStream is the upload of a stream, from a look at what there is to the end.
 func (r *run) uploadStream(ctx context.Context, cutter *chunker.Cutter, growth chunker.Growth) error {
 	r.heard()
-	r.dropFound(ctx)
 	there, err := r.isThere(ctx)
+	if err != nil && !errors.Is(err, ErrExists) {
+		return r.leave(err)
+	}
+	r.dropFound(ctx)
 	if there || err != nil {
 		return r.conclude(ctx, err)
 	}

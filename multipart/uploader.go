@@ -108,6 +108,7 @@ func (u *Uploader) Upload(ctx context.Context, o Object, src chunker.Source) (Re
 	}
 	r := u.newRun(o, src, plan, state)
 	defer r.end()
+	r.teller.tell(Event{Kind: Planned, Plan: plan})
 	err = r.uploadSource(ctx, single)
 	return r.result(), err
 }
@@ -146,13 +147,15 @@ func (r *run) uploadSource(ctx context.Context, single bool) error {
 	r.heard()
 	there, err := r.isThere(ctx)
 	switch {
-	case there || err != nil || single:
+	case err != nil && !errors.Is(err, ErrExists):
+		return r.leave(err)
+	case there || err != nil:
 		r.dropFound(ctx)
-	default:
-		return r.conclude(ctx, r.uploadParts(ctx))
-	}
-	if !there && err == nil {
+	case single:
+		r.dropFound(ctx)
 		err = r.putObject(ctx, r.source)
+	default:
+		err = r.uploadParts(ctx)
 	}
 	return r.conclude(ctx, err)
 }
