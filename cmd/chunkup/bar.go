@@ -37,10 +37,7 @@ type bar struct {
 }
 
 func newBar(p *plain, e env, jobs []job) *bar {
-	var total int64
-	for _, j := range jobs {
-		total += j.size
-	}
+	total := totalOf(jobs)
 	b := &bar{plain: p, name: barName(jobs),
 		meter: newMeter(time.Now(), total), done: map[string]int64{}}
 	b.progress = mpb.New(append(outputOptions(e.stderr), mpb.WithRefreshRate(redrawEvery))...)
@@ -48,13 +45,24 @@ func newBar(p *plain, e env, jobs []job) *bar {
 	b.bar = b.progress.New(0, mpb.BarStyle(), mpb.BarFillerMiddleware(b.fill),
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return b.left(time.Now()) })),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return b.right(time.Now()) })))
-	b.bar.SetTotal(total, false)
+	b.bar.SetTotal(max(total, 0), false)
 	// Lines on the bar's own terminal have to go above it.
 	p.err = above{b.progress, e.stderr}
 	if e.terminal(e.stdout) {
 		p.out = &sink{to: above{b.progress, e.stdout}}
 	}
 	return b
+}
+
+// totalOf is how much all jobs have to send.
+func totalOf(jobs []job) (total int64) {
+	for _, j := range jobs {
+		if j.unknown() {
+			return unknownTotal
+		}
+		total += j.total()
+	}
+	return total
 }
 
 // above writes lines above the bar, or where they belong if there is no bar any
@@ -88,6 +96,9 @@ func barName(jobs []job) string {
 		return fmt.Sprintf("%d files", len(jobs))
 	}
 	name := []rune(show(filepath.Base(jobs[0].source)))
+	if jobs[0].stream {
+		name = []rune(jobs[0].label())
+	}
 	if len(name) > maxName {
 		name = append([]rune("…"), name[len(name)-maxName+1:]...)
 	}
@@ -101,6 +112,9 @@ func (b *bar) event(j job, e multipart.Event) {
 	switch e.Kind {
 	case multipart.Waited:
 		b.wait = e.Reason
+	case multipart.Resumed:
+		b.meter.skip(e.Done - b.done[j.dest])
+		b.done[j.dest] = e.Done
 	case multipart.Progressed:
 		b.done[j.dest] = e.Done
 		var sum int64
@@ -133,7 +147,11 @@ func (b *bar) fill(base mpb.BarFiller) mpb.BarFiller {
 	return mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error {
 		b.mu.Lock()
 		s.Current = b.meter.done
+		known := b.meter.view(time.Now()).known
 		b.mu.Unlock()
+		if !known {
+			return nil // half of nobody knows what
+		}
 		return base.Fill(w, s)
 	})
 }
@@ -143,6 +161,9 @@ func (b *bar) left(now time.Time) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.meter.view(now)
+	if !r.known {
+		return fmt.Sprintf("%s  %s", b.name, formatSize(r.done))
+	}
 	return fmt.Sprintf("%s  %s / %s  %3d%%", b.name, formatSize(r.done), formatSize(r.total), percent(r.done, r.total))
 }
 
@@ -158,6 +179,9 @@ func (b *bar) right(now time.Time) string {
 	if !r.moving {
 		return "  " + elapsed
 	}
+	if !r.known {
+		return fmt.Sprintf("  %s  %s", formatRate(r.rate), elapsed)
+	}
 	return fmt.Sprintf("  %s  %s  ETA %v", formatRate(r.rate), elapsed, r.eta.Round(time.Second))
 }
 
@@ -168,7 +192,7 @@ func (b *bar) why(r reading) string {
 		return " (breaker " + b.state.String() + ")"
 	case b.wait != "":
 		return " (" + b.wait + ")"
-	case r.done >= r.total:
+	case r.known && r.done >= r.total:
 		return " (all sent, waiting for the store)"
 	}
 	return ""

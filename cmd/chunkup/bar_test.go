@@ -56,6 +56,15 @@ func TestBarText(t *testing.T) {
 		{"breaker closed again", func(b *bar) { b.breaker("x", breaker.HalfOpen, breaker.Closed) }, 3,
 			"big  0 B / 1000 B    0%", "nothing moved for 3s  elapsed 3s"},
 		{"last bytes", func(b *bar) { b.progressed(at(1), "a", 999) }, 1, "big  999 B / 1000 B   99%", "999 B/s  elapsed 1s  ETA 0s"},
+		{"of nobody knows how much", func(b *bar) { b.meter.total = unknownTotal; b.progressed(at(1), "a", 100) }, 1,
+			"big  100 B", "100 B/s  elapsed 1s"},
+		{"of nobody knows how much, stalled", func(b *bar) { b.meter.total = unknownTotal; b.progressed(at(1), "a", 100) }, 6,
+			"big  100 B", "nothing moved for 5s  elapsed 6s"},
+		{"more than expected", func(b *bar) { b.progressed(at(1), "a", 1500) }, 1, "big  1.46 KiB", "1.5 kB/s  elapsed 1s"},
+		{"resumed", func(b *bar) {
+			b.event(job{dest: "a"}, multipart.Event{Kind: multipart.Resumed, Time: at(0), Done: 500})
+			b.progressed(at(1), "a", 600)
+		}, 1, "big  600 B / 1000 B   60%", "100 B/s  elapsed 1s  ETA 4s"},
 		{"all sent", func(b *bar) { b.progressed(at(1), "a", 1000) }, 6, "big  1000 B / 1000 B  100%",
 			"nothing moved for 5s (all sent, waiting for the store)  elapsed 6s"},
 	} {

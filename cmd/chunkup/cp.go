@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chunkup/chunkup/multipart"
+	"github.com/chunkup/chunkup/multipart/journal"
 )
 
 func newCp(e env) *cobra.Command {
 	var f cpFlags
 	cmd := &cobra.Command{
-		Use:     "cp SOURCE... DEST",
+		Use:     "cp SOURCE... DEST [-- COMMAND ARGS]",
 		Short:   "Upload files",
 		Long:    cpHelp,
 		Example: cpExamples,
@@ -29,7 +30,7 @@ func newCp(e env) *cobra.Command {
 			if err := fromEnvironment(cmd.Flags(), e.getenv); err != nil {
 				return err
 			}
-			jobs, dest, err := f.prepare(cmd.Flags(), args)
+			jobs, dest, err := f.prepare(cmd.Context(), args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
@@ -37,7 +38,7 @@ func newCp(e env) *cobra.Command {
 		},
 	}
 	groups := f.define(cmd)
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups) })
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, exitHelp) })
 	return cmd
 }
 
@@ -52,19 +53,21 @@ func (f *cpFlags) copy(ctx context.Context, e env, jobs []job, dest destination)
 		defer cancel()
 	}
 	p := newPrinter(e, f.output, jobs)
-	s := &session{flags: f, printer: p, began: time.Now(), totals: totals{files: len(jobs)}}
-	c, err := connect(ctx, f, dest, p.breaker)
+	s := &session{flags: f, env: e, printer: p, began: time.Now(), totals: totals{files: len(jobs)}}
+	var c *connection
+	var err error
+	s.journals, err = f.state.keep(e.getenv, jobs, func(j job, err error) {
+		p.event(j, multipart.Event{Kind: multipart.Warned, Time: time.Now(), Err: err})
+	})
+	if err == nil {
+		c, err = connect(ctx, &f.store, &f.tuning, dest, p.breaker)
+	}
 	if err == nil {
 		s.connection = c
-		if err = f.fit(jobs, c.limits()); err == nil {
+		if err = f.fit(jobs, c.control.Traits()); err == nil {
 			s.uploadAll(ctx, jobs)
 		}
-		// A connection that was opened and not needed would keep the sandbox from
-		// closing for ten seconds.
-		c.endpoint.CloseIdle()
-		if c.close != nil {
-			err = errors.Join(err, c.close())
-		}
+		err = errors.Join(err, c.end())
 	}
 	return s.end(err)
 }
@@ -81,7 +84,9 @@ func (f *cpFlags) rehearse(e env, jobs []job) error {
 // session is one run of cp, from the connection to the exit code.
 type session struct {
 	flags      *cpFlags
+	env        env
 	printer    printer
+	journals   *journal.Dir // nil: none are kept
 	connection *connection
 	began      time.Time
 
@@ -104,20 +109,47 @@ func (s *session) uploadAll(ctx context.Context, jobs []job) {
 }
 
 func (s *session) upload(ctx context.Context, j job) outcome {
+	out := outcome{job: j}
+	object := j.object
+	object.Command = s.flags.resumeCommand(j, s.connection)
 	o := s.flags.tuning.uploader()
-	o.Endpoint = s.connection.endpoint
-	o.OnEvent = func(e multipart.Event) { s.printer.event(j, e) }
+	o.Endpoint, o.Journal = s.connection.endpoint, s.journals
+	o.OnEvent = func(e multipart.Event) {
+		if e.UploadID != "" {
+			s.env.begun.began(openUpload{j.dest, e.UploadID, s.hints(j, object.Command, e.UploadID)})
+		}
+		s.printer.event(j, e)
+	}
 	u, err := multipart.New(s.connection.control, s.connection.provider, &o)
 	if err != nil {
-		return outcome{job: j, err: usagef("%w", err)}
+		out.err = usagef("%w", err)
+		return out
 	}
-	out := outcome{job: j}
-	out.result, out.err = u.UploadFile(ctx, j.object, j.source)
+	out.result, out.err = s.send(ctx, u, object, j)
 	if out.err == nil && s.connection.verify {
 		out.err = verify(ctx, s.connection.control, out.result)
 		out.verified = out.err == nil
 	}
+	if e, ok := errors.AsType[*multipart.Error](out.err); ok && (e.Journal != "" || e.Abort != nil) {
+		out.hints = s.hints(j, object.Command, e.UploadID)
+		if e.Journal == "" {
+			out.hints.resume = nil
+		}
+	}
+	s.env.begun.ended(j.dest)
 	return out
+}
+
+// hints are how to go on with a job and how to clean up after it.
+func (s *session) hints(j job, resume []string, id string) hints {
+	var h hints
+	if !j.stream && s.journals != nil {
+		h.resume = resume
+	}
+	if id != "" {
+		h.abort = abortCommand(j.dest, id, storeWords(resume))
+	}
+	return h
 }
 
 // count tells how a job ended and adds it to the totals.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -89,7 +90,21 @@ func TestSources(t *testing.T) {
 		{[]string{filepath.Join(dir, "none"), "s3://bucket/key"}, "none: no such file"},
 		{[]string{a, filepath.Join(dir, "none"), "s3://bucket/"}, "none: no such file"},
 		{[]string{dir, "s3://bucket/key"}, "is a directory"},
-		{[]string{"-", "s3://bucket/key"}, "the source must be a file"},
+		{[]string{"-", "s3://bucket/dir/"}, "standard input has no name"},
+		{[]string{a, "-", "s3://bucket/dir/"}, "standard input has no name"},
+		{[]string{"-", "-", "s3://bucket/key"}, "several sources"},
+		{[]string{"-", "s3://bucket/{sha256}"}, "{sha256} of standard input"},
+		{[]string{"-", "s3://bucket/x.{ext}"}, "no name for {name} or {ext}"},
+		{[]string{"-", "s3://bucket/key", "--part-size", "200MiB"}, "standard input: "},
+		{[]string{"-", "s3://bucket/key", "--"}, "no command after --"},
+		{[]string{"-", "s3://bucket/key", "--", filepath.Join(dir, "none")}, "no such file"},
+		{[]string{a, "s3://bucket/key", "--", "cat"}, "needs - as the only SOURCE"},
+		{[]string{a, "s3://bucket/key", "--expected-size", "1MiB"}, "--expected-size is for standard input"},
+		{[]string{a, "s3://bucket/key", "--memory", "9MiB"}, "two parts"},
+		{[]string{a, "s3://bucket/{md5}"}, "unknown placeholder {md5}"},
+		{[]string{a, "s3://bucket/{ext}"}, "no name of an object"},
+		{[]string{a, "s3://bucket/key", "--no-overwrite", "--provider", "generic"}, "--no-overwrite"},
+		{[]string{a, "s3://bucket/key", "--multipart-threshold", "0", "--state-dir", "/dev/null/x"}, "--state-dir: "},
 		{[]string{"/dev/null", "s3://bucket/key"}, "not a regular file"},
 		{[]string{a, b, "s3://bucket/key"}, "several sources"},
 		{[]string{a, b, "s3://bucket/"}, "would both become s3://bucket/a"},
@@ -141,7 +156,8 @@ func TestSourceChanges(t *testing.T) {
 			source := file(t, "big", "content")
 			f.on(func(_ http.ResponseWriter, r *http.Request, op string) bool {
 				if op == "part" {
-					_, _ = io.Copy(io.Discard, r.Body) // the bytes have been read when it changes
+					body, _ := io.ReadAll(r.Body) // the bytes have been read when it changes
+					r.Body = io.NopCloser(bytes.NewReader(body))
 					overwrite(t, source, c.becomes)
 				}
 				return false

@@ -30,7 +30,6 @@ var (
 	// Wider than S3's rule (3 to 63 characters), because other stores' are: which
 	// names there can be is the store's to say.
 	bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
-	placeholder   = regexp.MustCompile(`\{[a-z0-9]+\}`)
 )
 
 // parseDestination reads s3://bucket/key, s3://bucket/prefix/, s3://bucket, and
@@ -44,22 +43,22 @@ func parseDestination(text string) (destination, error) {
 	if !bucketPattern.MatchString(bucket) {
 		return destination{}, usagef("destination %s: %q cannot name a bucket", show(text), bucket)
 	}
-	if p := placeholder.FindString(key); p != "" {
-		return destination{}, usagef("destination %s: placeholders such as %s are not filled in", show(text), p)
-	}
 	return destination{scheme: m[1], bucket: bucket, key: key}, nil
 }
 
 // isPrefix tells whether the sources' names are put after it.
 func (d destination) isPrefix() bool { return d.key == "" || strings.HasSuffix(d.key, "/") }
 
-// keyOf is the key of a source.
-func (d destination) keyOf(source string) (string, error) {
-	key := d.key
+// keyOf is the key of a source. Its SHA-256 is needed only where the key asks
+// for it.
+func (d destination) keyOf(source, sha256 string) (string, error) {
+	key := fill(d.key, source, sha256)
 	if d.isPrefix() {
 		key += filepath.Base(source)
 	}
 	switch {
+	case key == "" || strings.HasSuffix(key, "/"):
+		return "", usagef("the key for %s would be %q, which is no name of an object", show(source), key)
 	case len(key) > maxKey:
 		return "", usagef("the key for %s has %d bytes: stores take at most %d", show(source), len(key), maxKey)
 	case !utf8.ValidString(key):

@@ -18,6 +18,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitIncomplete  = 3
 	exitDenied      = 4
 	exitIntegrity   = 5
 	exitUnknown     = 6
@@ -68,18 +69,36 @@ func exitCode(err error) int {
 		return told.code
 	case errors.Is(err, multipart.ErrUnknownOutcome):
 		return exitUnknown
-	case errors.As(err, &stop):
-		return stop.code
-	case errors.As(err, &usage), errors.As(err, &limit):
+	case errors.As(err, &stop) && stop.code == exitInterrupted:
+		return exitInterrupted
+	case errors.As(err, &usage), errors.As(err, &limit) && !begun(err):
 		return exitUsage
+	case errors.Is(err, multipart.ErrExists):
+		return exitFailed
 	case errors.Is(err, multipart.ErrSourceChanged), errors.As(err, &mismatch), damaged(err):
 		return exitIntegrity
 	case denied(err):
 		return exitDenied
+	case resumable(err):
+		return exitIncomplete
+	case errors.As(err, &stop):
+		return stop.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	}
 	return exitFailed
+}
+
+// begun tells what failed after something was sent from what was refused before.
+func begun(err error) bool {
+	_, ok := errors.AsType[*multipart.Error](err)
+	return ok
+}
+
+// resumable tells that nothing is lost: a journal says how to go on.
+func resumable(err error) bool {
+	e, ok := errors.AsType[*multipart.Error](err)
+	return ok && e.Journal != ""
 }
 
 // damaged tells a store that got, again and again, other bytes than were sent.
@@ -105,7 +124,7 @@ func denied(err error) bool {
 
 // severity is the order in which one exit code is chosen for several sources,
 // the worst first.
-var severity = []int{exitInterrupted, exitUnknown, exitIntegrity, exitDenied, exitFailed, exitUsage, exitOK}
+var severity = []int{exitInterrupted, exitUnknown, exitIntegrity, exitDenied, exitFailed, exitIncomplete, exitUsage, exitOK}
 
 // worst returns the worse of two exit codes.
 func worst(a, b int) int {

@@ -46,6 +46,16 @@ func TestExitCode(t *testing.T) {
 		{"unknown outcome, interrupted", &multipart.Error{Err: fmt.Errorf("%w: %w", multipart.ErrUnknownOutcome, errInterrupted)}, 6},
 		{"interrupted", &multipart.Error{Err: errInterrupted}, 130},
 		{"cancelled", context.Canceled, 130},
+		{"kept", &multipart.Error{Err: errors.New("connection refused"), Stopped: multipart.ErrAttempts, Journal: "j"}, 3},
+		{"time limit, kept", &multipart.Error{Err: timeoutError(time.Second), Journal: "j"}, 3},
+		{"interrupted, kept", &multipart.Error{Err: errInterrupted, Journal: "j"}, 130},
+		{"cancelled, kept", &multipart.Error{Err: context.Canceled, Journal: "j"}, 3},
+		{"denied, kept", &multipart.Error{Err: &wire.StoreError{Status: 403}, Journal: "j"}, 4},
+		{"bad digest, kept", &multipart.Error{Err: &wire.StoreError{Status: 400, Code: "BadDigest"}, Journal: "j"}, 5},
+		{"unknown outcome, kept", &multipart.Error{Err: multipart.ErrUnknownOutcome, Journal: "j"}, 6},
+		{"another object", &multipart.Error{Err: fmt.Errorf("%w: %w", multipart.ErrExists, &multipart.MismatchError{}), Journal: "j"}, 1},
+		{"unproven", fmt.Errorf("x: %w", multipart.ErrUnproven), 1},
+		{"stream too long", &multipart.Error{Err: &chunker.LimitError{}}, 1},
 		{"told before", &toldError{5}, 5},
 	} {
 		if got := exitCode(c.err); got != c.want {
@@ -55,7 +65,7 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestWorst(t *testing.T) {
-	order := []int{130, 6, 5, 4, 1, 2, 0}
+	order := []int{130, 6, 5, 4, 1, 3, 2, 0}
 	for i, a := range order {
 		for _, b := range order[i:] {
 			if worst(a, b) != a || worst(b, a) != a {

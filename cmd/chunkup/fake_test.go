@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,17 +21,13 @@ type fake struct {
 	mu       sync.Mutex
 	answer   answerer // may be nil
 	requests []asked
-	objects  map[string]proven
-	begun    map[string]proven // multipart uploads, one for each path
-	inFlight map[string]int    // requests that carry bytes, by path
-	most     int               // parts in flight at once
-	mostKeys int               // objects with parts in flight at once
-}
-
-// proven is what is known of an object.
-type proven struct {
-	token string
-	size  int64
+	objects  map[string]stored
+	uploads  []*begunUpload // unfinished
+	ids      int
+	sumless  bool           // it names no checksums of objects
+	inFlight map[string]int // requests that carry bytes, by path
+	most     int            // parts in flight at once
+	mostKeys int            // objects with parts in flight at once
 }
 
 // answerer may answer in place of the fake, and then returns true.
@@ -69,7 +63,7 @@ func newTLSFake(t *testing.T) *fake {
 }
 
 func unstartedFake(t *testing.T) *fake {
-	f := &fake{name: "fake", inFlight: map[string]int{}, objects: map[string]proven{}, begun: map[string]proven{}}
+	f := &fake{name: "fake", inFlight: map[string]int{}, objects: map[string]stored{}}
 	f.Server = httptest.NewUnstartedServer(f)
 	t.Cleanup(f.Close)
 	return f
@@ -92,8 +86,12 @@ func operation(r *http.Request) string {
 		return "complete"
 	case r.Method == http.MethodDelete:
 		return "abort"
+	case q.Has("uploads"):
+		return "uploads"
+	case q.Has("uploadId"):
+		return "list"
 	}
-	return "list"
+	return "get"
 }
 
 // ServeHTTP implements http.Handler.
@@ -111,54 +109,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answer != nil && answer(w, r, op) {
 		return
 	}
-	_, _ = io.Copy(io.Discard, r.Body)
-	known := f.keep(op, r)
-	switch op {
-	case "create":
-		fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>U1</UploadId></InitiateMultipartUploadResult>`)
-	case "part", "put":
-		w.Header().Set("ETag", `"part"`)
-	case "complete":
-		fmt.Fprint(w, `<CompleteMultipartUploadResult><ETag>"whole-1"</ETag></CompleteMultipartUploadResult>`)
-	case "head":
-		if known == nil {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		w.Header().Set("ETag", `"whole-1"`)
-		w.Header().Set("Content-Length", strconv.FormatInt(known.size, 10))
-		w.Header().Set(tokenHeader, known.token)
-	case "list":
-		w.WriteHeader(http.StatusNotFound)
-	case "abort":
-		w.WriteHeader(http.StatusNoContent)
-	}
-}
-
-const tokenHeader = "X-Amz-Meta-" + tokenKey
-
-// keep does what op does to the objects, and returns the one that it is about, if
-// there is one.
-func (f *fake) keep(op string, r *http.Request) *proven {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	path := r.URL.Path
-	switch op {
-	case "create":
-		f.begun[path] = proven{token: r.Header.Get(tokenHeader)}
-	case "part":
-		u := f.begun[path]
-		u.size += r.ContentLength
-		f.begun[path] = u
-	case "complete":
-		f.objects[path] = f.begun[path]
-	case "put":
-		f.objects[path] = proven{r.Header.Get(tokenHeader), r.ContentLength}
-	}
-	if o, ok := f.objects[path]; ok {
-		return &o
-	}
-	return nil
+	f.serve(w, r, op)
 }
 
 func (f *fake) enter(path string) {

@@ -85,6 +85,9 @@ func variable(name string) string {
 	return "CHUNKUP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
+// setByVariable is the annotation of a flag that its variable has set.
+const setByVariable = "chunkup_variable"
+
 // fromEnvironment sets the flags that were not given from their variables. An
 // empty variable sets nothing. A flag set so does not count as given.
 func fromEnvironment(set *pflag.FlagSet, getenv func(string) string) error {
@@ -97,6 +100,7 @@ func fromEnvironment(set *pflag.FlagSet, getenv func(string) string) error {
 		if err := f.Value.Set(text); err != nil {
 			failed = usagef("invalid value %q of %s: %w", text, variable(f.Name), err)
 		}
+		f.Annotations = map[string][]string{setByVariable: {text}}
 	})
 	return failed
 }

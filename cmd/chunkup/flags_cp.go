@@ -16,7 +16,10 @@ type cpFlags struct {
 	store  storeFlags
 	object objectFlags
 	tuning tuningFlags
+	state  stateFlags
 	output outputFlags
+
+	given *pflag.FlagSet // all of them, once they are read
 }
 
 // storeFlags say which store and how to speak to it.
@@ -29,12 +32,16 @@ type storeFlags struct {
 	provider    string // empty: detected
 	addressing  string
 	checksum    *chunker.Algorithm // nil: the profile's
+	sandboxDir  string             // of sandbox://
 }
 
 // outputFlags say what the user wants to see.
 type outputFlags struct {
 	json, quiet, noProgress, verbose, dryRun bool
 }
+
+// defaultSandboxDir is the folder of the store of sandbox://.
+const defaultSandboxDir = "./chunkup-sandbox"
 
 // group is a set of flags under one title in --help.
 type group struct {
@@ -44,30 +51,46 @@ type group struct {
 
 // define adds the flags to cmd and returns them by group.
 func (f *cpFlags) define(cmd *cobra.Command) []group {
-	var groups []group
-	for _, g := range []struct {
-		title  string
-		define func(*pflag.FlagSet)
-	}{
+	f.given = cmd.Flags()
+	return f.groups(cmd.Flags())
+}
+
+// groups adds the flags to all and returns them by group, the store's first.
+func (f *cpFlags) groups(all *pflag.FlagSet) []group {
+	groups := grouped(all, []titled{
 		{"Store", f.store.define},
 		{"Object", f.object.define},
 		{"Parts", f.tuning.parts},
 		{"Deadlines", f.tuning.deadlines},
 		{"Retries", f.tuning.retries},
+		{"State", f.state.define},
 		{"Output", f.output.define},
-	} {
-		set := pflag.NewFlagSet(g.title, pflag.ContinueOnError)
-		set.SortFlags = false
-		g.define(set)
-		cmd.Flags().AddFlagSet(set)
-		groups = append(groups, group{g.title, set})
-	}
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	})
+	all.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "dryrun" {
 			name = "dry-run"
 		}
 		return pflag.NormalizedName(name)
 	})
+	return groups
+}
+
+// titled defines the flags of one group.
+type titled struct {
+	title  string
+	define func(*pflag.FlagSet)
+}
+
+// grouped adds the groups to all.
+func grouped(all *pflag.FlagSet, list []titled) []group {
+	var groups []group
+	for _, g := range list {
+		set := pflag.NewFlagSet(g.title, pflag.ContinueOnError)
+		set.SortFlags = false
+		g.define(set)
+		all.AddFlagSet(set)
+		groups = append(groups, group{g.title, set})
+	}
 	return groups
 }
 
@@ -80,6 +103,7 @@ func (s *storeFlags) define(set *pflag.FlagSet) {
 	define(set, &s.provider, label{"provider", "", "", "NAME", "what the store is; detected from the endpoint when not given"}, oneOf(s3store.Names()...))
 	define(set, &s.addressing, label{"addressing", "", "auto", "STYLE", "where the bucket's name goes: path, virtual (in the host name), or auto (by provider)"}, oneOf("auto", "path", "virtual"))
 	define(set, &s.checksum, label{"checksum-algorithm", "", "auto", "NAME", "crc64nvme, crc32c, crc32, sha256, md5, none, or auto (by provider)"}, parseChecksum)
+	define(set, &s.sandboxDir, label{"sandbox-dir", "", defaultSandboxDir, "DIR", "folder of the store of sandbox://"}, parsePath)
 }
 
 func (o *outputFlags) define(set *pflag.FlagSet) {
@@ -90,8 +114,14 @@ func (o *outputFlags) define(set *pflag.FlagSet) {
 	set.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be uploaded, send nothing (also --dryrun)")
 }
 
-// checkSandbox refuses what cannot be said about the embedded store.
-func checkSandbox(given *pflag.FlagSet) error {
+// checkScheme refuses what cannot be said about the kind of store.
+func (s *storeFlags) checkScheme(given *pflag.FlagSet, d destination) error {
+	if d.scheme != schemeSandbox {
+		if given.Changed("sandbox-dir") {
+			return usagef("--sandbox-dir makes no sense without sandbox://")
+		}
+		return nil
+	}
 	for _, name := range []string{"endpoint-url", "region", "profile", "no-verify-ssl", "ca-bundle", "provider", "addressing"} {
 		if given.Changed(name) {
 			return usagef("--%s makes no sense with sandbox://, which brings its own store", name)

@@ -20,6 +20,7 @@ type objectFlags struct {
 	headers     http.Header
 	metadata    pairs
 	tags        pairs
+	noOverwrite bool
 }
 
 // objectHeaders are the flags that become one header as they are.
@@ -44,6 +45,7 @@ func (o *objectFlags) define(set *pflag.FlagSet) {
 	set.Var(&headerFlag{o.headers, "Expires", httpDate}, "expires", "when caches should drop it: 2027-01-31T12:00:00Z, or as HTTP spells dates")
 	set.Var(&o.metadata, "metadata", "the object's own metadata; repeats")
 	set.Var(&o.tags, "tag", "object tag; repeats")
+	set.BoolVar(&o.noOverwrite, "no-overwrite", false, "create only: an object that is there already stays; with the same bytes it is a success that sends nothing")
 }
 
 // header returns the properties of the object made from source.

@@ -36,7 +36,7 @@ func defaults() tuned {
 		},
 		Uploader: multipart.Options{Threshold: 16 << 20,
 			Backoff:     multipart.Backoff{Base: 500 * time.Millisecond, Cap: 15 * time.Second, Jitter: multipart.FullJitter},
-			MaxAttempts: 5, MaxElapsed: 3 * time.Minute, RetryAfterCap: time.Minute, WaitOpen: true},
+			MaxAttempts: 5, MaxElapsed: 3 * time.Minute, RetryAfterCap: time.Minute, WaitOpen: true, Memory: 256 << 20},
 		Files: 4,
 	}
 }
@@ -65,6 +65,7 @@ func TestTuningFlags(t *testing.T) {
 		{"-c 3", func(w *tuned) { w.Endpoint.Lanes = 3 }},
 		{"--bwlimit 10MiB/s", func(w *tuned) { w.Endpoint.Bandwidth = 10 << 20 }},
 		{"--bwlimit none", func(*tuned) {}},
+		{"--memory 64MiB", func(w *tuned) { w.Uploader.Memory = 64 << 20 }},
 		{"--workers 2", func(w *tuned) { w.Files = 2 }},
 		{"--workers 0", func(*tuned) {}},
 		{"--connect-timeout 3s", func(w *tuned) { w.Limits.Connect = 3 * time.Second }},
@@ -121,6 +122,7 @@ func TestBadFlags(t *testing.T) {
 		"--endpoint-url=http://host?x=1", "--provider=azure", "--addressing=round", "--checksum-algorithm=crc16",
 		"--content-type=", "--content-type=a\nb", "--cache-control=\r", "--acl=a\x00", "--storage-class=\x7f", "--expires=tomorrow",
 		"--metadata=k", "--metadata==v", "--metadata=a b=v", "--metadata=k=a\nb", "--metadata=Chunkup-Token=x", "--metadata=ü=v",
+		"--memory=9MiB", "--memory=x", "--expected-size=1MiB", "--expected-size=x", "--state-dir=", "--sandbox-dir=", "--sandbox-dir=x",
 		"--tag=k", "--tag=k=\n", "--sse-kms-key-id=k", "--no-such-flag", "-x", "--json=maybe",
 	} {
 		r := world{}.run(t, "cp", source, "s3://bucket/key", arg)
@@ -140,6 +142,7 @@ var samples = map[string]string{
 	"content-language": "de", "expires": "Thu, 01 Jan 2026 00:00:00 GMT", "metadata": "k=v", "tag": "k=v", "acl": "private",
 	"storage-class": "GLACIER", "sse": "AES256", "sse-kms-key-id": "k",
 	"part-size": "6MiB", "multipart-threshold": "1MiB", "concurrency": "2", "workers": "3", "bwlimit": "1MB/s",
+	"memory": "64MiB", "expected-size": "1GiB", "state-dir": "states", "no-resume": "true", "no-overwrite": "true", "sandbox-dir": "box",
 	"connect-timeout": "1s", "min-rate": "1MB/s", "overhead": "1s", "stall-timeout": "1s", "answer-timeout": "1s", "timeout": "1h",
 	"max-attempts": "2", "max-elapsed": "1h", "backoff-base": "1s", "backoff-cap": "1m", "jitter": "none", "retry-after-cap": "1m",
 	"retry-budget": "3", "retry-ratio": "0.3", "retry-floor": "1", "breaker-failures": "3", "breaker-cooldown": "2s", "breaker-max-cooldown": "1m",
@@ -179,8 +182,8 @@ func TestFlagsFromEnvironment(t *testing.T) {
 }
 
 func sameFlags(a, b *cpFlags) bool {
-	return cmp.Equal(a, b, cmp.AllowUnexported(cpFlags{}, storeFlags{}, objectFlags{}, tuningFlags{}, outputFlags{}, pairs{}),
-		cmpopts.IgnoreFields(pairs{}, "check"))
+	return cmp.Equal(a, b, cmp.AllowUnexported(cpFlags{}, storeFlags{}, objectFlags{}, tuningFlags{}, stateFlags{}, outputFlags{}, pairs{}),
+		cmpopts.IgnoreFields(pairs{}, "check"), cmpopts.IgnoreFields(cpFlags{}, "given"))
 }
 
 func TestBadEnvironment(t *testing.T) {

@@ -20,6 +20,8 @@ type tuningFlags struct {
 	concurrency int
 	workers     int
 	bandwidth   int64
+	memory      int64
+	expected    int64 // bytes of standard input; 0: unknown
 
 	connect, overhead, stall, answer time.Duration
 	minRate                          int64
@@ -45,6 +47,8 @@ func (t *tuningFlags) parts(set *pflag.FlagSet) {
 	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; how many there are below it is found out, from %d on; 0 is %d", multipart.DefaultLanes, multipart.MaxLanes)}, atLeast(0))
 	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files open at once; 0 lets chunkup choose (%d)", defaultWorkers)}, atLeast(0))
 	define(set, &t.bandwidth, label{"bwlimit", "", "none", "RATE", "how much the whole command sends in a second"}, parseBandwidth)
+	define(set, &t.memory, label{"memory", "", "256MiB", "SIZE", "bound on buffers, which only standard input needs: parts of files are read in place"}, parseMemory)
+	define(set, &t.expected, label{"expected-size", "", "", "SIZE", "hint for standard input, from which its part size is chosen"}, parseSize)
 }
 
 func (t *tuningFlags) deadlines(set *pflag.FlagSet) {
@@ -93,7 +97,7 @@ func (t *tuningFlags) uploader() multipart.Options {
 		PartSize: t.partSize, Threshold: noneIfZero(t.threshold),
 		Backoff: t.backoff, MaxAttempts: t.maxAttempts,
 		MaxElapsed: noneIfZero(t.maxElapsed), RetryAfterCap: t.retryAfterCap,
-		WaitOpen: true,
+		WaitOpen: true, Memory: t.memory,
 	}
 }
 
@@ -133,6 +137,16 @@ func parseBandwidth(text string) (int64, error) {
 		return 0, nil
 	}
 	return parseRate(text)
+}
+
+// parseMemory refuses what cannot hold two parts: one that is sent, and one that
+// is read meanwhile.
+func parseMemory(text string) (int64, error) {
+	n, err := parseSize(text)
+	if err == nil && n < 2*chunker.MinPart {
+		return 0, fmt.Errorf("%s cannot hold two parts of the smallest size that stores take: give at least %s", text, formatSize(2*chunker.MinPart))
+	}
+	return n, err
 }
 
 func parseThreshold(text string) (int64, error) {

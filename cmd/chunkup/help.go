@@ -12,19 +12,34 @@ const rootHelp = `chunkup uploads large files to S3 and to the stores that speak
 A file goes up in parts, several at a time. Each part has a deadline that is
 sized from its bytes, every retry is paid from one budget that all parts of all
 files share, and success is said only when the store's own checksum proves it.
+What is interrupted goes on where it stopped: the same command resumes.
 
 ` + exitHelp
 
 const rootExamples = `  chunkup cp big.iso s3://bucket/
   chunkup cp big.iso sandbox://demo/      needs no account and no server
+  chunkup state resume --all              goes on with what was interrupted
+  chunkup verify big.iso s3://bucket/big.iso
   chunkup sandbox --bucket demo           serves a store on this machine`
 
-const cpHelp = `Upload files.
+const cpHelp = `Upload files, or standard input.
 
-SOURCE is a file. DEST is s3://bucket/key, or s3://bucket/prefix/ to put the
-files' own names after the prefix. With sandbox:// in place of s3:// the command
-serves an S3 store from ./chunkup-sandbox for as long as it runs, creates the
-bucket, uploads and verifies: it needs no account and no server.
+SOURCE is a file, or - for standard input. DEST is s3://bucket/key, or
+s3://bucket/prefix/ to put the files' own names after the prefix. With sandbox://
+in place of s3:// the command serves an S3 store from ./chunkup-sandbox for as
+long as it runs, creates the bucket, uploads and verifies: it needs no account
+and no server.
+
+With cp - DEST -- COMMAND ARGS the command is run and its output uploaded. There
+is an object only if it exits 0; if the upload fails, the command is ended.
+
+In DEST {sha256} stands for the hash of the file (64 hexadecimal digits), {name}
+for its name, {ext} for what follows the last dot of the name (it may be empty),
+and {lbrace} for a brace that begins no placeholder.
+
+An upload in parts that fails or is interrupted keeps a journal in --state-dir:
+the same command goes on where it stopped. Standard input cannot be read again,
+so what of it was sent is dropped.
 
 Credentials come from where the AWS CLI has them: the environment, the files in
 ~/.aws, the machine's role. They are looked for before anything is sent.
@@ -40,7 +55,10 @@ const cpExamples = `  chunkup cp big.iso s3://bucket/backups/
   chunkup cp big.iso sandbox://demo/big.iso
   chunkup cp a.tar b.tar s3://bucket/archive/ --storage-class STANDARD_IA
   chunkup cp big.iso s3://bucket/big --endpoint-url http://127.0.0.1:9000 --part-size 64MiB
-  chunkup cp big.iso s3://bucket/big --json --max-elapsed 0 --retry-budget 4`
+  chunkup cp big.iso s3://bucket/big --json --max-elapsed 0 --retry-budget 4
+  chunkup cp big.iso 's3://bucket/{sha256}.{ext}' --no-overwrite
+  tar c dir | chunkup cp - s3://bucket/dir.tar --expected-size 40GiB
+  chunkup cp - s3://bucket/db.sql -- pg_dump db`
 
 const sandboxHelp = `Serve an S3 store from a local folder, for trying things out.
 
@@ -63,20 +81,21 @@ const exitHelp = `EXIT CODES
   0    every source was uploaded and verified
   1    at least one source failed for good
   2    bad flags or values, or a source that cannot be read: nothing was sent
+  3    incomplete: nothing is lost, the same command resumes
   4    denied: no credentials found, wrong ones, signature, policy
   5    integrity: the source changed while it was read, or a checksum did not match
   6    outcome unknown: the store may or may not have the object, and would not say
-  130  interrupted
-  With several sources the worst counts, in the order 6, 5, 4, 1.`
+  130  interrupted: what was sent is kept, and the command that resumes is printed
+  With several sources the worst counts, in the order 6, 5, 4, 1, 3.`
 
 // printUsage prints the usage of a command whose flags come in groups.
-func printUsage(cmd *cobra.Command, groups []group) error {
+func printUsage(cmd *cobra.Command, groups []group, exits string) error {
 	w := cmd.OutOrStderr()
 	fmt.Fprintf(w, "USAGE\n  %s\n\nEXAMPLES\n%s\n", cmd.UseLine(), cmd.Example)
 	for _, g := range groups {
 		fmt.Fprintf(w, "\n%s FLAGS\n%s", strings.ToUpper(g.title), g.set.FlagUsagesWrapped(helpWidth))
 	}
-	fmt.Fprintf(w, "\n%s\n", exitHelp)
+	fmt.Fprintf(w, "\n%s\n", exits)
 	return nil
 }
 

@@ -119,11 +119,30 @@ type resultLine struct {
 	Checksum     string `json:"checksum"`
 	Size         int64  `json:"size"`
 	Parts        int    `json:"parts"`
-	ResumedParts int    `json:"resumed_parts"` // nothing resumes yet
+	ResumedParts int    `json:"resumed_parts"`
 	Attempts     int    `json:"attempts"`
 	Retries      int    `json:"retries"`
 	ElapsedMS    int64  `json:"elapsed_ms"`
 	Error        string `json:"error"`
+
+	Existing bool   `json:"existing"`
+	UploadID string `json:"upload_id"`
+	Resume   string `json:"resume"`
+	Abort    string `json:"abort"`
+}
+
+type createdLine struct {
+	line
+	Dest     string `json:"dest"`
+	UploadID string `json:"upload_id"`
+}
+
+type resumedLine struct {
+	line
+	Dest     string `json:"dest"`
+	UploadID string `json:"upload_id"`
+	Parts    int    `json:"parts"`
+	Bytes    int64  `json:"bytes"`
 }
 
 type summaryLine struct {
@@ -150,11 +169,19 @@ func (p *jsonPrinter) planned(j job) {
 	if j.whole {
 		plan.PartSize = max(plan.Size, 1)
 	}
+	if j.stream {
+		plan = chunker.Plan{Size: j.size, PartSize: j.growth.First}
+	}
 	p.print(newPlanLine(j, plan, time.Now()))
 }
 
+// newPlanLine has no number of parts for a stream of which nobody can say one.
 func newPlanLine(j job, plan chunker.Plan, t time.Time) planLine {
-	return planLine{head("plan", t), j.source, j.dest, plan.Size, plan.Len(), plan.PartSize}
+	l := planLine{head("plan", t), j.source, j.dest, plan.Size, plan.Len(), plan.PartSize}
+	if j.unknown() {
+		l.Size, l.Parts = 0, 0
+	}
+	return l
 }
 
 func (p *jsonPrinter) event(j job, e multipart.Event) {
@@ -162,8 +189,14 @@ func (p *jsonPrinter) event(j job, e multipart.Event) {
 	defer p.mu.Unlock()
 	switch e.Kind {
 	case multipart.Planned:
-		p.meters[j.dest] = newMeter(e.Time, e.Plan.Size)
+		p.meters[j.dest] = newMeter(e.Time, j.total())
 		p.print(newPlanLine(j, e.Plan, e.Time))
+	case multipart.Created:
+		p.print(createdLine{head("created", e.Time), j.dest, e.UploadID})
+	case multipart.Resumed:
+		m := p.meters[j.dest]
+		m.skip(e.Done - m.done)
+		p.print(resumedLine{head("resumed", e.Time), j.dest, e.UploadID, e.Parts, e.Done})
 	case multipart.Attempted:
 		p.print(newAttemptLine(j, e))
 	case multipart.Waited:
@@ -195,7 +228,7 @@ func (p *jsonPrinter) progress(j job, e multipart.Event) progressLine {
 	v := m.view(e.Time)
 	l := progressLine{line: head("progress", e.Time), Dest: j.dest, Done: v.done, Total: v.total, Rate: int64(math.Round(v.rate)),
 		Lanes: e.Lanes, Budget: e.Budget.Requests}
-	if v.moving {
+	if v.moving && v.known {
 		ms := v.eta.Milliseconds()
 		l.ETAMS = &ms
 	}
@@ -216,6 +249,8 @@ func (p *jsonPrinter) result(o outcome) {
 		line: head("result", time.Now()), Source: o.job.source, Dest: o.job.dest, OK: o.err == nil, Exit: o.code,
 		ETag: r.ETag, VersionID: r.VersionID, Size: cmp.Or(r.Size, o.job.size), Parts: r.Parts,
 		Attempts: r.Attempts, Retries: r.Retries, ElapsedMS: r.Elapsed.Milliseconds(), Error: textOf(o.err),
+		ResumedParts: r.Resumed, Existing: r.Existing, UploadID: o.uploadID(),
+		Resume: shellLine(o.hints.resume), Abort: shellLine(o.hints.abort),
 	}
 	if !r.Digest.IsZero() {
 		l.Checksum = r.Digest.String()

@@ -11,12 +11,18 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 )
 
+// lastWords is how long a second interrupt may take to say what is left: a
+// terminal that takes nothing must not hold it up.
+const lastWords = 200 * time.Millisecond
+
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	var begun inFlight
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -28,15 +34,34 @@ func main() {
 		}
 		cancel(errInterrupted)
 		<-signals
-		os.Exit(exitInterrupted) // whoever asks twice will not wait for the clean-up
+		quit(&begun) // whoever asks twice will not wait for the clean-up
 	}()
 	os.Exit(run(ctx, env{
 		args:     os.Args[1:],
+		stdin:    os.Stdin,
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
 		getenv:   os.Getenv,
 		terminal: isTerminal,
+		begun:    &begun,
 	}))
+}
+
+// quit ends the process at once.
+func quit(begun *inFlight) {
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		if isTerminal(os.Stderr) {
+			fmt.Fprintln(os.Stderr) // below the bar
+		}
+		begun.abandon(os.Stderr)
+	}()
+	select {
+	case <-told:
+	case <-time.After(lastWords):
+	}
+	os.Exit(exitInterrupted)
 }
 
 func isTerminal(w io.Writer) bool {

@@ -13,9 +13,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes the test binary stand in for the command as well.
+// TestMain makes the test binary stand in for the command, and for one whose output
+// is uploaded, as well.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"chunkup": main})
+	testscript.Main(m, map[string]func(){"chunkup": main, produce: producing})
 }
 
 // awsEnvironment has credentials, and nothing of the machine's own.
@@ -57,6 +58,8 @@ type world struct {
 	ctx       context.Context
 	variables map[string]string
 	terminal  bool // standard error is one
+	stdin     io.Reader
+	begun     *inFlight
 }
 
 func (w world) run(t *testing.T, args ...string) ran {
@@ -66,9 +69,15 @@ func (w world) run(t *testing.T, args ...string) ran {
 	if ctx == nil {
 		ctx = t.Context()
 	}
+	state := t.TempDir()
 	code := run(ctx, env{
-		args: args, stdout: &stdout, stderr: &stderr,
-		getenv:   func(name string) string { return w.variables[name] },
+		args: args, stdin: w.stdin, stdout: &stdout, stderr: &stderr, begun: w.begun,
+		getenv: func(name string) string {
+			if text, ok := w.variables[name]; ok || name != "XDG_STATE_HOME" {
+				return text
+			}
+			return state // not the user's own
+		},
 		terminal: func(f io.Writer) bool { return w.terminal && f == io.Writer(&stderr) },
 	})
 	return ran{code, stdout.String(), stderr.String()}
@@ -92,14 +101,21 @@ func (r ran) want(t *testing.T, code int) ran {
 	return r
 }
 
-// oneLine is for failures, of which the user gets a sentence.
+// oneLine is for failures, of which the user gets a sentence, and below it how to
+// go on and how to clean up where there is something.
 func (r ran) oneLine(t *testing.T, parts ...string) {
 	t.Helper()
-	if strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "chunkup: ") {
+	first, hints, _ := strings.Cut(r.stderr, "\n")
+	for line := range strings.Lines(hints) {
+		if !strings.HasPrefix(line, "resume: chunkup cp ") && !strings.HasPrefix(line, "abort:  chunkup uploads abort ") {
+			t.Errorf("standard error is not one line of chunkup's and hints: %q", r.stderr)
+		}
+	}
+	if !strings.HasPrefix(first, "chunkup: ") {
 		t.Errorf("standard error is not one line of chunkup's: %q", r.stderr)
 	}
 	for _, p := range parts {
-		if !strings.Contains(r.stderr, p) {
+		if !strings.Contains(first, p) {
 			t.Errorf("standard error %q does not say %q", r.stderr, p)
 		}
 	}

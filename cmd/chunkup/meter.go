@@ -13,12 +13,15 @@ const (
 // has moved. It has no clock: every method is told the time. It is for one
 // goroutine at a time.
 type meter struct {
-	total   int64
+	total   int64 // unknownTotal: nobody can say
 	began   time.Time
 	moved   time.Time // of the last byte
 	done    int64
 	samples []sample // of the window, oldest first; the first may be older
 }
+
+// unknownTotal is the total of what comes from a stream.
+const unknownTotal = -1
 
 type sample struct {
 	at   time.Time
@@ -31,7 +34,8 @@ type reading struct {
 	rate        float64       // bytes a second over the window
 	elapsed     time.Duration // since the beginning
 	idle        time.Duration // since the last byte
-	moving      bool          // rate and eta mean something
+	known       bool          // total means something
+	moving      bool          // rate means something, and eta if total does
 	eta         time.Duration // until all is done, at this rate
 }
 
@@ -50,6 +54,15 @@ func (m *meter) add(now time.Time, done int64) {
 	m.forget(now)
 }
 
+// skip tells of bytes that are done without having moved: an earlier run has sent
+// them.
+func (m *meter) skip(n int64) {
+	m.done += n
+	for i := range m.samples {
+		m.samples[i].done += n
+	}
+}
+
 // forget drops the samples that the window has left behind, but for the one at
 // its edge.
 func (m *meter) forget(now time.Time) {
@@ -62,7 +75,9 @@ func (m *meter) forget(now time.Time) {
 
 // view reads the meter.
 func (m *meter) view(now time.Time) reading {
-	r := reading{done: m.done, total: m.total, elapsed: now.Sub(m.began), idle: now.Sub(m.moved)}
+	r := reading{done: m.done, total: max(m.total, 0), elapsed: now.Sub(m.began), idle: now.Sub(m.moved)}
+	// What a stream was expected to have is worth nothing once it has more.
+	r.known = m.total != unknownTotal && m.done <= m.total
 	m.forget(now)
 	first := m.samples[0]
 	if d := now.Sub(first.at); d > 0 && m.done > first.done {
@@ -72,8 +87,8 @@ func (m *meter) view(now time.Time) reading {
 		r.rate = 0
 	}
 	left := max(m.total-m.done, 0)
-	r.moving = r.idle <= idleAfter && (r.rate > 0 || left == 0)
-	if r.moving && left > 0 {
+	r.moving = r.idle <= idleAfter && (r.rate > 0 || r.known && left == 0)
+	if r.moving && r.known && left > 0 {
 		// A rate next to nothing must not become a time that cannot be counted.
 		r.eta = time.Duration(min(float64(left)/r.rate, (1000*time.Hour).Seconds()) * float64(time.Second))
 	}

@@ -40,7 +40,7 @@ func (p *plain) planned(j job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.quiet {
-		fmt.Fprintf(p.out, "would upload %s → %s  %s\n", show(j.source), show(j.dest), cut(j.size, j.plan, j.whole))
+		fmt.Fprintf(p.out, "would upload %s → %s  %s\n", j.label(), show(j.dest), j.shape())
 	}
 }
 
@@ -50,7 +50,7 @@ func (p *plain) event(j job, e multipart.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Kind == multipart.Warned && !p.quiet {
-		fmt.Fprintf(p.err, "chunkup: warning: %s: %s\n", show(j.source), sentence(e.Err))
+		fmt.Fprintf(p.err, "chunkup: warning: %s: %s\n", j.label(), sentence(e.Err))
 	}
 	if !p.verbose {
 		return
@@ -92,13 +92,21 @@ func (p *plain) result(o outcome) {
 		return
 	}
 	if o.err != nil {
-		fmt.Fprintf(p.err, "chunkup: %s\n", sentence(o.err))
+		text := "chunkup: " + sentence(o.err) + "\n"
+		for _, line := range o.hints.lines() {
+			text += line + "\n"
+		}
+		fmt.Fprint(p.err, text)
 		return
 	}
 	if p.quiet {
 		return
 	}
-	fmt.Fprintf(p.out, "uploaded %s → %s  %s\n  %s\n", show(o.job.source), show(o.job.dest), figures(o.result), proof(o))
+	if o.result.Existing {
+		fmt.Fprintf(p.out, "exists %s = %s  %s, nothing was sent\n  %s\n", o.job.label(), show(o.job.dest), formatSize(o.result.Size), proof(o))
+		return
+	}
+	fmt.Fprintf(p.out, "uploaded %s → %s  %s\n  %s\n", o.job.label(), show(o.job.dest), figures(o.result), proof(o))
 }
 
 func (p *plain) close(t totals) error {
@@ -120,10 +128,25 @@ func figures(r multipart.Result) string {
 	if r.Elapsed > 0 {
 		text += ", " + formatRate(float64(r.Size)/r.Elapsed.Seconds())
 	}
+	if r.Resumed > 0 {
+		text += fmt.Sprintf(", resumed: %d of %d parts were there", r.Resumed, r.Parts)
+	}
 	if r.Retries > 0 {
 		text += fmt.Sprintf(", %d retries", r.Retries)
 	}
 	return text
+}
+
+// shape says how large a job is and in how many pieces it would go up.
+func (j job) shape() string {
+	first := "parts of " + formatSize(j.growth.First)
+	switch {
+	case j.unknown():
+		return "in " + first + " at first"
+	case j.stream:
+		return formatSize(j.size) + " expected, in " + first
+	}
+	return cut(j.size, j.plan, j.whole)
 }
 
 // cut says how large an object is and in how many pieces it goes up.

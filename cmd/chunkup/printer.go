@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -25,6 +26,15 @@ type outcome struct {
 	err      error
 	code     int
 	verified bool // the store was asked about the object once more
+	hints    hints
+}
+
+// uploadID is that of the upload in parts, whether it ended well or not.
+func (o outcome) uploadID() string {
+	if e, ok := errors.AsType[*multipart.Error](o.err); ok {
+		return e.UploadID
+	}
+	return o.result.UploadID
 }
 
 // totals are those of the whole run.

@@ -100,7 +100,8 @@ func TestBarOnTerminal(t *testing.T) {
 			if code := x.exit(); code != exitInterrupted {
 				t.Errorf("exit code %d", code)
 			}
-			if left := lines(x.text()); len(left) != 2 || !strings.HasPrefix(left[0], "chunkup: ") || !strings.Contains(left[0], ": interrupted") || left[1] != "" {
+			if left := lines(x.text()); len(left) != 4 || !strings.HasPrefix(left[0], "chunkup: ") || !strings.Contains(left[0], ": interrupted") ||
+				!strings.HasPrefix(left[1], "resume: ") || !strings.HasPrefix(left[2], "abort:  ") || left[3] != "" {
 				t.Errorf("at the end the terminal shows %q", left)
 			}
 			columns := defaultWidth
@@ -110,8 +111,8 @@ func TestBarOnTerminal(t *testing.T) {
 			if drawn := regexp.MustCompile(`big  .*elapsed 0s`).FindString(x.text()); utf8.RuneCountInString(drawn) != columns {
 				t.Errorf("the bar is not %d columns wide: %q", columns, drawn)
 			}
-			if len(f.of("abort")) == 0 {
-				t.Error("the upload was not aborted")
+			if len(f.unfinished()) != 1 {
+				t.Error("the upload was not kept")
 			}
 		})
 	}
@@ -130,7 +131,8 @@ func TestResultOnTerminal(t *testing.T) {
 	}
 }
 
-// Who interrupts twice does not wait for the clean-up.
+// Who interrupts twice does not wait for the clean-up, and is told what is left.
+// R40 (https://github.com/rclone/rclone/issues/4300)
 func TestSecondInterrupt(t *testing.T) {
 	f := newFake(t)
 	began := f.hang(t, "part")
@@ -144,7 +146,7 @@ func TestSecondInterrupt(t *testing.T) {
 		}
 		return inner(w, r, op)
 	})
-	x := onTerminal(t, nil, "cp", file(t, "big", "x"), "s3://bucket/key", "--multipart-threshold", "0", "--endpoint-url", f.URL)
+	x := onTerminal(t, nil, "cp", file(t, "big", "x"), "s3://bucket/key", "--multipart-threshold", "0", "--no-resume", "--endpoint-url", f.URL)
 	<-began
 	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -160,7 +162,67 @@ func TestSecondInterrupt(t *testing.T) {
 	if code := x.exit(); code != exitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	if shown := x.text(); strings.Contains(shown, ": interrupted") {
+	shown := x.text()
+	if strings.Contains(shown, ": interrupted\r") {
 		t.Errorf("it ended in good order: %q", shown)
 	}
+	if want := "abort:  chunkup uploads abort s3://bucket/key --upload-id U1 --endpoint-url " + f.URL + "\r\n"; !strings.Contains(shown, "upload U1 of s3://bucket/key is open") ||
+		!strings.Contains(shown, want) || strings.Contains(shown, "resume: ") {
+		t.Errorf("the terminal shows %q", shown)
+	}
+}
+
+// R40 (https://github.com/rclone/rclone/issues/4300): an interrupt does not wait
+// for a standard input that says nothing, and leaves nothing at the store.
+func TestInterruptWhileInputBlocks(t *testing.T) {
+	for _, args := range [][]string{nil, {"--", "sh", "-c", "head -c 6000000 /dev/zero; sleep 60"}} {
+		f := newFake(t)
+		cmd := exec.Command("chunkup", append([]string{"cp", "-", "s3://bucket/key", "--part-size", "5MiB", "--endpoint-url", f.URL, "--provider", "minio"}, args...)...)
+		cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH")}, awsEnvironment(t.TempDir()))
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		reached := make(chan struct{}, 10)
+		f.on(func(_ http.ResponseWriter, _ *http.Request, op string) bool {
+			if op == "part" {
+				reached <- struct{}{}
+			}
+			return false
+		})
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		if args == nil {
+			go in.Write(make([]byte, 6_000_000))
+		}
+		<-reached
+		began := time.Now()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if took, code := time.Since(began), cmd.ProcessState.ExitCode(); code != exitInterrupted || took > 3*time.Second {
+			t.Errorf("%v: exit code %d after %v", args, code, took)
+		}
+		f.empty(t)
+	}
+}
+
+// An interrupt from the keyboard reaches a command that has the terminal as its
+// input too, and is an interrupt all the same.
+func TestInterruptOfCommandAtTerminal(t *testing.T) {
+	f := newFake(t)
+	reached := f.hang(t, "part")
+	x := onTerminal(t, nil, "cp", "-", "s3://bucket/key", "--part-size", "5MiB", "--endpoint-url", f.URL, "--provider", "minio", "--", "sh", "-c", "head -c 12000000 /dev/zero; sleep 60")
+	<-reached
+	if _, err := x.tty.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	if code := x.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d: %q", code, x.text())
+	}
+	f.empty(t)
 }

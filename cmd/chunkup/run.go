@@ -13,14 +13,19 @@ import (
 // (The AWS SDK reads the process's environment by itself.)
 type env struct {
 	args           []string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	terminal       func(io.Writer) bool
+	begun          *inFlight // what is left if the process ends now
 }
 
 // run runs the command and returns its exit code. ctx ends with errInterrupted
 // as its cause when the user interrupts.
 func run(ctx context.Context, e env) int {
+	if e.begun == nil {
+		e.begun = &inFlight{} // nobody will ask
+	}
 	root := newRoot(e)
 	root.SetArgs(e.args)
 	err := root.ExecuteContext(ctx)
@@ -53,12 +58,15 @@ func newRoot(e env) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.AddCommand(newCp(e), newSandbox(e))
+	root.AddCommand(newCp(e), newState(e), newUploads(e), newVerify(e), newSandbox(e))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.RunE == nil {
 			c.RunE = func(cmd *cobra.Command, _ []string) error {
-				return usagef("no shell given: see %s --help", cmd.CommandPath())
+				if cmd.Name() == "completion" {
+					return usagef("no shell given: see %s --help", cmd.CommandPath())
+				}
+				return usagef("say what to do: see %s --help", cmd.CommandPath())
 			}
 		}
 		refuseArguments(c)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,16 +66,11 @@ func startSandbox(ctx context.Context, o sandbox.Options) (*sandbox.Server, erro
 	return server, err
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
-
 // printEnvironment writes lines that a shell can read.
 func printEnvironment(w io.Writer, variables []string) error {
 	for _, v := range variables {
 		name, text, _ := strings.Cut(v, "=")
-		if !plainWord.MatchString(text) {
-			text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-		}
-		if _, err := fmt.Fprintf(w, "export %s=%s\n", name, text); err != nil {
+		if _, err := fmt.Fprintf(w, "export %s=%s\n", name, shellWord(text)); err != nil {
 			return err
 		}
 	}

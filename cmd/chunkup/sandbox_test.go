@@ -96,20 +96,20 @@ func TestVerify(t *testing.T) {
 			}
 			return op == "head"
 		})
-		flags, set, err := parse(t, "--endpoint-url", f.URL, "--provider", "versitygw")
+		flags, _, err := parse(t, "--endpoint-url", f.URL, "--provider", "versitygw")
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, dest, err := flags.prepare(set, []string{file(t, "small", "content"), "s3://bucket/key"})
+		jobs, dest, err := flags.prepare(t.Context(), []string{file(t, "small", "content"), "s3://bucket/key"}, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := connect(t.Context(), flags, dest, func(string, breaker.State, breaker.State) {})
+		conn, err := connect(t.Context(), &flags.store, &flags.tuning, dest, func(string, breaker.State, breaker.State) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		conn.verify = true
-		s := &session{flags: flags, connection: conn, printer: newPlain(io.Discard, io.Discard, outputFlags{})}
+		s := &session{flags: flags, env: env{begun: &inFlight{}}, connection: conn, printer: newPlain(io.Discard, io.Discard, outputFlags{})}
 		if o := s.upload(t.Context(), jobs[0]); exitCode(o.err) != c.exit || o.verified != c.proved {
 			t.Errorf("%s: %v, verified %v", c.name, o.err, o.verified)
 		}

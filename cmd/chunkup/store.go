@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +20,6 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/chunkup/chunkup/breaker"
-	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/cmd/chunkup/sandbox"
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/s3store"
@@ -38,24 +39,32 @@ type connection struct {
 	endpoint *multipart.Endpoint
 	verify   bool         // hold what the store says of each object against it once more
 	close    func() error // nil if there is nothing to close
+	found    []string     // flags for what was taken from elsewhere, as words of a command line
 }
 
-// limits are the store's.
-func (c *connection) limits() chunker.Limits { return c.control.Traits().Limits }
+// end closes the connection. One that was opened and not needed would keep the
+// sandbox from closing for ten seconds.
+func (c *connection) end() error {
+	c.endpoint.CloseIdle()
+	if c.close != nil {
+		return c.close()
+	}
+	return nil
+}
 
 // breakerObserver is told when the endpoint's breaker changes.
 type breakerObserver func(endpoint string, from, to breaker.State)
 
 // connect opens the way to the destination's bucket. It writes nothing there.
-func connect(ctx context.Context, f *cpFlags, d destination, observe breakerObserver) (*connection, error) {
+func connect(ctx context.Context, f *storeFlags, t *tuningFlags, d destination, observe breakerObserver) (*connection, error) {
 	var (
 		c   *connection
 		err error
 	)
 	if d.scheme == schemeSandbox {
-		c, err = connectSandbox(ctx, f, d.bucket, observe)
+		c, err = connectSandbox(ctx, f, t, d.bucket, observe)
 	} else {
-		c, err = connectS3(ctx, f, d.bucket, observe)
+		c, err = connectS3(ctx, f, t, d.bucket, observe)
 	}
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -64,44 +73,48 @@ func connect(ctx context.Context, f *cpFlags, d destination, observe breakerObse
 }
 
 // connectSandbox serves the embedded store until the connection is closed.
-func connectSandbox(ctx context.Context, f *cpFlags, bucket string, observe breakerObserver) (*connection, error) {
+func connectSandbox(ctx context.Context, f *storeFlags, t *tuningFlags, bucket string, observe breakerObserver) (*connection, error) {
 	profile, err := s3store.ByName("versitygw")
 	if err != nil {
 		return nil, err
 	}
-	server, err := startSandbox(ctx, sandbox.Options{Buckets: []string{bucket}})
+	server, err := startSandbox(ctx, sandbox.Options{Dir: f.sandboxDir, Buckets: []string{bucket}})
 	if err != nil {
 		return nil, err
 	}
-	f.store.apply(&profile)
+	f.apply(&profile)
 	cfg := aws.Config{
 		Region:      server.Region(),
 		Credentials: credentials.NewStaticCredentialsProvider(server.AccessKey(), server.SecretKey(), ""),
 	}
-	c := assemble(f, cfg, profile, server.URL(), wire.NewClient(wire.Options{Limits: f.tuning.limits()}), observe)
+	c := assemble(t, cfg, profile, server.URL(), wire.NewClient(wire.Options{Limits: t.limits()}), observe)
+	c.control = inFolder{c.control.(*s3store.Store), sandboxEndpoint(server.Dir())}
 	c.verify, c.close = true, server.Close
+	if f.sandboxDir == defaultSandboxDir {
+		c.found = []string{"--sandbox-dir", server.Dir()}
+	}
 	return c, nil
 }
 
-func connectS3(ctx context.Context, f *cpFlags, bucket string, observe breakerObserver) (*connection, error) {
-	cfg, err := loadConfig(ctx, &f.store)
+func connectS3(ctx context.Context, f *storeFlags, t *tuningFlags, bucket string, observe breakerObserver) (*connection, error) {
+	cfg, err := loadConfig(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := f.store.endpoint(cfg)
+	endpoint, err := f.endpoint(cfg)
 	if err != nil {
 		return nil, err
 	}
 	if err := findCredentials(ctx, cfg); err != nil {
 		return nil, err
 	}
-	w := wire.NewClient(wire.Options{Limits: f.tuning.limits(), TLS: tlsConfig(cfg, f.store.noVerifySSL)})
-	profile, err := f.store.findProfile(ctx, w, endpoint)
+	w := wire.NewClient(wire.Options{Limits: t.limits(), TLS: tlsConfig(cfg, f.noVerifySSL)})
+	profile, err := f.findProfile(ctx, w, endpoint)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case endpoint == "" && f.store.region == "":
+	case endpoint == "" && f.region == "":
 		cfg.Region, err = findRegion(ctx, cfg, profile, w, bucket)
 	case cfg.Region == "" && profile.Region == "":
 		err = usagef("no region for bucket %s: set --region or AWS_REGION", bucket)
@@ -109,17 +122,54 @@ func connectS3(ctx context.Context, f *cpFlags, bucket string, observe breakerOb
 	if err != nil {
 		return nil, err
 	}
-	return assemble(f, cfg, profile, endpoint, w, observe), nil
+	c := assemble(t, cfg, profile, endpoint, w, observe)
+	c.found = f.found(cfg, endpoint)
+	return c, nil
 }
 
 // assemble puts the parts of a connection together.
-func assemble(f *cpFlags, cfg aws.Config, p s3store.Profile, endpoint string, w *wire.Client, observe breakerObserver) *connection {
+func assemble(t *tuningFlags, cfg aws.Config, p s3store.Profile, endpoint string, w *wire.Client, observe breakerObserver) *connection {
 	client := s3store.NewClient(cfg, p, endpoint, w)
 	store := s3store.New(client, p, w)
-	o := f.tuning.endpoint()
+	o := t.endpoint()
 	o.Client = w
 	o.Breaker.OnChange = func(from, to breaker.State) { observe(store.Traits().Endpoint, from, to) }
 	return &connection{control: store, provider: s3presign.New(client, 0), endpoint: multipart.NewEndpoint(o)}
+}
+
+// inFolder is the control plane of a sandbox, which is known by its folder: its
+// address is another one each time.
+type inFolder struct {
+	*s3store.Store
+	endpoint string
+}
+
+// Traits are the store's, under that name.
+func (c inFolder) Traits() multipart.Traits {
+	t := c.Store.Traits()
+	t.Endpoint = c.endpoint
+	return t
+}
+
+// sandboxEndpoint is the name of the sandbox of a folder.
+func sandboxEndpoint(dir string) string { return schemeSandbox + "://" + filepath.ToSlash(dir) }
+
+// isSandbox tells such a name from the address of a store.
+func isSandbox(endpoint string) bool { return strings.HasPrefix(endpoint, schemeSandbox+"://") }
+
+// found are the flags that say what the AWS environment or files have said of a
+// store that is not AWS's, so that it is the same one wherever they are used.
+func (s *storeFlags) found(cfg aws.Config, endpoint string) (words []string) {
+	if endpoint != "" && s.endpointURL == "" {
+		words = append(words, "--endpoint-url", endpoint)
+	}
+	if endpoint != "" && s.region == "" && cfg.Region != "" {
+		words = append(words, "--region", cfg.Region)
+	}
+	if name := os.Getenv("AWS_PROFILE"); name != "" && s.profile == "" {
+		words = append(words, "--profile", name)
+	}
+	return words
 }
 
 // loadConfig reads the AWS environment and files, with the flags over them.

@@ -164,7 +164,7 @@ func TestAddressing(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.store.apply(&p)
-		conn := assemble(f, cfg, p, "https://store.example", wire.NewClient(wire.Options{}), func(string, breaker.State, breaker.State) {})
+		conn := assemble(&f.tuning, cfg, p, "https://store.example", wire.NewClient(wire.Options{}), func(string, breaker.State, breaker.State) {})
 		request, err := conn.provider.Presign(t.Context(), presign.Part{Bucket: "bucket", Key: "key", Size: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -165,8 +165,16 @@ func TestTimeout(t *testing.T) {
 }
 
 // All files of an interrupted run end, those that had not begun without a word
-// each; what was begun at the store is dropped there.
+// each; what was begun at the store is kept and the commands that go on and that
+// clean up are printed, or it is dropped if no journal is wanted.
+// R40 (https://github.com/rclone/rclone/issues/4300)
 func TestInterrupt(t *testing.T) {
+	for _, resume := range []bool{true, false} {
+		t.Run(fmt.Sprint("resume ", resume), func(t *testing.T) { interrupt(t, resume) })
+	}
+}
+
+func interrupt(t *testing.T, resume bool) {
 	isolate(t)
 	f := newFake(t)
 	reached := f.hang(t, "part")
@@ -176,15 +184,23 @@ func TestInterrupt(t *testing.T) {
 		cancel(errInterrupted)
 	}()
 	began := time.Now()
-	r := world{ctx: ctx}.run(t, f.args("--multipart-threshold", "0", "--workers", "1", file(t, "a", "x"), file(t, "b", "x"), file(t, "c", "x"), "s3://bucket/")...)
+	first := file(t, "a", "x")
+	r := world{ctx: ctx}.run(t, f.args("--multipart-threshold", "0", "--workers", "1", fmt.Sprint("--no-resume=", !resume), first, file(t, "b", "x"), file(t, "c", "x"), "s3://bucket/")...)
 	r.want(t, exitInterrupted)
-	if r.stderr != "chunkup: upload part 1 of s3://bucket/a: interrupted\nchunkup: interrupted\n" {
+	hints := ""
+	if resume {
+		hints = "resume: chunkup cp " + first + " s3://bucket/a --endpoint-url " + f.URL + " --multipart-threshold 0 --no-resume=false --workers 1\n" +
+			"abort:  chunkup uploads abort s3://bucket/a --upload-id U1 --endpoint-url " + f.URL + "\n"
+	}
+	if r.stderr != "chunkup: upload part 1 of s3://bucket/a: interrupted\n"+hints+"chunkup: interrupted\n" {
 		t.Errorf("standard error %q", r.stderr)
 	}
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	f.only(t, "abort")
+	if n := len(f.unfinished()); (n == 1) != resume || n > 1 {
+		t.Errorf("%d uploads are open", n)
+	}
 	if len(f.of("create")) != 1 {
 		t.Error("an upload was begun after the interrupt")
 	}

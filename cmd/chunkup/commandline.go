@@ -1,0 +1,105 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chunkup/chunkup/multipart/journal"
+)
+
+// resumeCommand is the command line that goes on with one job from any folder:
+// its source, its key, and every flag that was set.
+func (f *cpFlags) resumeCommand(j job, c *connection) []string {
+	source := j.source
+	if !j.stream {
+		source = absolute(source)
+	}
+	words := slices.Concat([]string{"chunkup", "cp", source, j.address}, spelled(f.given, j), c.found)
+	if j.command != nil {
+		words = append(append(words, "--"), j.command...)
+	}
+	return words
+}
+
+// spelled are the flags that were set, as words of a command line. Those that
+// make no sense for the job or name a path from here are left out or made
+// absolute.
+func spelled(set *pflag.FlagSet, j job) []string {
+	var words []string
+	set.VisitAll(func(f *pflag.Flag) {
+		switch {
+		case !isSet(f), f.Name == "dry-run", f.Name == "expected-size" && !j.stream:
+		case f.Value.Type() == "k=v":
+			for _, p := range f.Value.(*pairs).list {
+				words = append(words, "--"+f.Name, p[0]+"="+p[1])
+			}
+		case f.Value.Type() == "bool" && f.Value.String() == "true":
+			words = append(words, "--"+f.Name)
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name+"="+f.Value.String())
+		case f.Value.Type() == "FILE", f.Value.Type() == "DIR":
+			words = append(words, "--"+f.Name, absolute(f.Value.String()))
+		default:
+			words = append(words, "--"+f.Name, f.Value.String())
+		}
+	})
+	return words
+}
+
+// isSet tells a flag that was given, or set from the environment.
+func isSet(f *pflag.Flag) bool { return f.Changed || f.Annotations[setByVariable] != nil }
+
+// storeWords are those of a cp command line that say which store, how to speak to
+// it, and where its journal is.
+func storeWords(command []string) []string {
+	if len(command) < 2 {
+		return nil
+	}
+	f := &cpFlags{}
+	set := pflag.NewFlagSet("cp", pflag.ContinueOnError)
+	store := f.groups(set)[0].set
+	store.AddFlag(set.Lookup("state-dir"))
+	if set.Parse(command[2:]) != nil {
+		return nil // it is of another version
+	}
+	return spelled(store, job{})
+}
+
+// abortCommand is the command line that drops an upload at the store.
+func abortCommand(address, id string, store []string) []string {
+	return slices.Concat([]string{"chunkup", "uploads", "abort", address, "--upload-id", id}, store)
+}
+
+// hints are command lines for after a failure.
+type hints struct{ resume, abort []string } // nil: there is none
+
+// lines are how people are told.
+func (h hints) lines() []string {
+	var lines []string
+	if h.resume != nil {
+		lines = append(lines, "resume: "+shellLine(h.resume))
+	}
+	if h.abort != nil {
+		lines = append(lines, "abort:  "+shellLine(h.abort))
+	}
+	return lines
+}
+
+// addressOf is how the user would write a journal's destination.
+func addressOf(r journal.Record) string {
+	d := destination{scheme: schemeS3, bucket: r.Bucket, key: r.Key}
+	if isSandbox(r.Endpoint) {
+		d.scheme = schemeSandbox
+	}
+	return d.address(r.Key)
+}
+
+// abortOf is the command line that drops a journal's upload; nil if there is no
+// upload.
+func abortOf(r journal.Record) []string {
+	if r.UploadID == "" {
+		return nil
+	}
+	return abortCommand(addressOf(r), r.UploadID, storeWords(r.Command))
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chunkup/chunkup/multipart/journal"
+)
+
+func newStateResume(e env) *cobra.Command {
+	var s stateFlags
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "resume [PATH|DEST...] [--all]",
+		Short: "Go on with unfinished uploads, one after another",
+		Long:  stateResumeHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := fromEnvironment(cmd.Flags(), e.getenv); err != nil {
+				return err
+			}
+			if all == (len(args) > 0) {
+				return usagef("name what to resume, or give --all: see chunkup state ls")
+			}
+			dir := s.journals(e.getenv)
+			entries, err := choose(dir, args)
+			if all {
+				entries, err = dir.List()
+			}
+			if err != nil {
+				return err
+			}
+			return resumeState(cmd.Context(), e, dir, entries, all)
+		},
+	}
+	s.defineDir(cmd.Flags())
+	cmd.Flags().BoolVar(&all, "all", false, "all that can be resumed; the others are named, and are no failure")
+	return cmd
+}
+
+// resumeState runs the recorded commands. Those that cannot be resumed are a
+// failure only if they were asked for by name.
+func resumeState(ctx context.Context, e env, dir *journal.Dir, entries []journal.Entry, all bool) error {
+	code := exitOK
+	for _, x := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if why := unresumable(x); why != "" {
+			fmt.Fprintf(e.stderr, "chunkup: not resumed: %s\n", why)
+			if !all {
+				code = worst(code, exitFailed)
+			}
+			continue
+		}
+		again := e
+		again.args = append(slices.Clone(x.Record.Command[1:]), "--state-dir", dir.Path())
+		code = worst(code, run(ctx, again))
+	}
+	if code != exitOK {
+		return &toldError{code}
+	}
+	return nil
+}
+
+// unresumable says why a journal cannot be resumed; empty if it can.
+func unresumable(x journal.Entry) string {
+	r := x.Record
+	switch {
+	case x.Err != nil:
+		return sentence(x.Err)
+	case x.Live:
+		return fmt.Sprintf("%s is being uploaded right now", show(addressOf(r)))
+	case r.Source.Path == "":
+		return fmt.Sprintf("%s was uploaded from a stream, which cannot be read again", show(addressOf(r)))
+	case r.State == journal.Aborting || r.State == journal.Orphaned:
+		return fmt.Sprintf("%s was given up: chunkup uploads cleanup removes what is left of it", show(addressOf(r)))
+	case !isCp(r.Command):
+		return fmt.Sprintf("%s was not begun by this command", show(addressOf(r)))
+	}
+	return ""
+}
