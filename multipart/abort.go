@@ -18,6 +18,10 @@ const DefaultAbortTimeout = 30 * time.Second
 // abortRounds is how often an upload is aborted while parts of it are still seen.
 const abortRounds = 3
 
+// lateAfter is how long after the first abort it is done again if a part was cut
+// off on its way: one store takes it after the abort, and has the upload anew then.
+const lateAfter = 250 * time.Millisecond
+
 // conclude ends an upload: a success needs no journal any more; a failure that
 // another run may go on from keeps it, and the parts; what is left of any other is
 // dropped.
@@ -113,6 +117,7 @@ func atOnce(ctx context.Context, _ wire.Operation, f func(context.Context) error
 // (https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html).
 func (r *run) dropParts(ctx context.Context, u Upload, call caller) error {
 	var left []Receipt
+	late := r.cutOff.Load() && u == r.upload
 	for range abortRounds {
 		err := call(ctx, wire.Abort, func(ctx context.Context) error { return r.control.Abort(ctx, u) })
 		if err != nil && statusOf(err) != http.StatusNotFound {
@@ -122,10 +127,16 @@ func (r *run) dropParts(ctx context.Context, u Upload, call caller) error {
 			left, err = r.control.List(ctx, u)
 			return err
 		})
-		if statusOf(err) == http.StatusNotFound || refused(err) || err == nil && len(left) == 0 {
-			return nil // gone, or not for us to see
-		}
-		if err != nil {
+		gone := statusOf(err) == http.StatusNotFound || refused(err) || err == nil && len(left) == 0
+		switch {
+		case gone && late:
+			late = false
+			if err := r.endpoint.awake.sleep(ctx, lateAfter); err != nil {
+				return err
+			}
+		case gone:
+			return nil // or not for us to see
+		case err != nil:
 			return err
 		}
 	}
@@ -155,8 +166,10 @@ func (u *Uploader) Abort(ctx context.Context, up Upload) error {
 	if err := r.dropParts(ctx, up, r.tryControl); err != nil {
 		return err
 	}
-	if k != nil && k.found != nil && k.found.UploadID == up.ID {
-		return k.forget(false)
+	if k == nil || k.found == nil || k.found.UploadID != up.ID {
+		return nil
 	}
-	return nil
+	k.owes(k.found.Leftover)
+	r.dropLeftover(ctx)
+	return k.forget(false)
 }

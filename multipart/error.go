@@ -109,7 +109,7 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(e.Err.Error())
 	if e.Part > 1 && e.Done > 0 && codeOf(e.Err) == "InvalidArgument" {
-		fmt.Fprintf(&b, ": if the store takes fewer than %d parts, set a larger --part-size", e.Part)
+		fmt.Fprintf(&b, ": if the store takes fewer than %d parts, it needs a larger part size", e.Part)
 	}
 	if e.Part > 0 && e.Parts > 1 {
 		fmt.Fprintf(&b, " (%d of %d parts were done)", e.Done, e.Parts)

@@ -217,3 +217,19 @@ func TestResumeUnderAnotherKey(t *testing.T) {
 		}
 	})
 }
+
+// A part that was cut off may arrive after the abort, and make the upload anew at one
+// store: the abort is done again a little later.
+func TestLatePartIsAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.options.Journal = nil
+		k.Script(storetest.Fault{Op: wire.PutPart, Part: 7, Times: -1, Delay: 400 * time.Millisecond, Reset: true, After: 1000},
+			storetest.Fault{Op: wire.PutPart, Part: 3, Delay: time.Second, Status: 400, Code: "InvalidArgument"})
+		if _, err := k.run(t, object); statusIn(err) != 400 {
+			t.Errorf("err = %v", err)
+		}
+		k.wantRequests(t, wire.Abort, 2)
+		k.nothing(t)
+	})
+}

@@ -107,6 +107,9 @@ func (r *run) send(ctx context.Context, c *call, request presign.Request, p chun
 			e.lanes.Moved(n)
 		},
 	})
+	if err != nil && answer.Status == 0 && answer.Conn != "" {
+		r.cutOff.Store(true)
+	}
 	return result{answer: answer, err: err, local: isLocal(err)}, func(yes bool) {
 		if yes {
 			way.arrived()

@@ -23,10 +23,20 @@ func (r *run) begin(ctx context.Context) (done bool, err error) {
 		if done || err != nil || r.upload.ID != "" {
 			return done, err
 		}
+		r.anew()
 	} else {
 		r.dropFound(ctx)
 	}
 	return false, r.start(ctx)
+}
+
+// anew gives the upload a token of its own, for there may be an object with that of
+// the earlier run, which is not to be taken for this one's.
+func (r *run) anew() {
+	if r.object.IdempotencyKey == "" {
+		r.token = newToken()
+		r.header = r.object.headers(r.traits.MetaPrefix, r.token)
+	}
 }
 
 // start begins a new upload, and writes down that it will before it does.

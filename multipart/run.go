@@ -35,8 +35,9 @@ type run struct {
 	progress *progress
 	teller   *teller
 
-	upload Upload // set by create, before there are parts
-	orphan bool   // an attempt to create got no clear answer
+	upload Upload      // set by create, before there are parts
+	cutOff atomic.Bool // a part was on its way when its attempt ended
+	orphan bool        // an attempt to create got no clear answer
 	parts  manifest
 	info   Info // what the store said at the end
 	whole  chunker.Digest

@@ -29,7 +29,7 @@ func TestLookUpIsCutShort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, body := newLab(t, func(_ *lab, e *multipart.EndpointOptions) { e.Breaker = o }), randomBytes(64*kib)
-				l.Script(storetest.Fault{Op: wire.Complete, Apply: true, Status: 404, Code: "NoSuchUpload"},
+				l.Script(storetest.Fault{Op: wire.Complete, Apply: true, Status: 500, Code: "InternalError"},
 					storetest.Fault{Op: wire.Head, Delay: 10 * time.Second})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

@@ -411,7 +411,7 @@ func TestCancel(t *testing.T) {
 				if !errors.Is(err, context.Canceled) {
 					t.Fatalf("err = %v", err)
 				}
-				if d := time.Since(start); d > 5*time.Second+100*time.Millisecond {
+				if d := time.Since(start); d > 5*time.Second+300*time.Millisecond { // a part may come late
 					t.Errorf("returned %v after the cancel", d-5*time.Second)
 				}
 				l.nothing(t)

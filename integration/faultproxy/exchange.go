@@ -16,6 +16,8 @@ type exchange struct {
 	body  *body
 	req   *http.Request
 	w     http.ResponseWriter
+
+	watcher *func(Moment, Request) bool // nil: nobody
 }
 
 type exchangeKey struct{}
@@ -36,12 +38,19 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	// early answer out, which the store did not do. HTTP/1.1 always can.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 
-	x := &exchange{proxy: p, conn: c, rule: rule, rec: rec, w: statusWriter{w, rec}}
+	x := &exchange{proxy: p, conn: c, rule: rule, rec: rec, w: statusWriter{w, rec}, watcher: p.watcher.Load()}
 	x.body = &body{ReadCloser: r.Body, ctx: r.Context(), rec: rec, limit: p.limiter.Load}
 	// A copy: the server looks at its own request's body afterwards.
 	x.req = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	x.req.Body = x.body
+	if x.watcher != nil {
+		x.req.Body = watchedBody{x.body, x}
+	}
+	if !x.reached(Arrived) {
+		x.end()
+	}
 	x.run()
+	x.passed()
 }
 
 // run does what the rule says.
@@ -66,7 +75,13 @@ func (x *exchange) run() {
 }
 
 // forward sends the request on and the answer to w.
-func (x *exchange) forward(w http.ResponseWriter) { x.proxy.reverse.ServeHTTP(w, x.req) }
+func (x *exchange) forward(w http.ResponseWriter) {
+	if x.watcher != nil {
+		x.forwardWatched(w)
+		return
+	}
+	x.proxy.reverse.ServeHTTP(w, x.req)
+}
 
 // upstreamFailed is called by the reverse proxy when there is no answer, be it
 // for the upstream or because the client went away.

@@ -47,6 +47,7 @@ type Proxy struct {
 	rules   rules
 	history history
 	limiter atomic.Pointer[rate.Limiter]
+	watcher atomic.Pointer[func(Moment, Request) bool]
 }
 
 // Start serves on a free loopback port in front of upstream, which is

@@ -29,6 +29,7 @@ type exchange struct {
 	body    []byte  // read so far
 	whole   bool    // to its end
 	applied *answer // nil before it took effect
+	lie     lie     // about its effect
 }
 
 // serve serves the requests of one connection, one after the other.

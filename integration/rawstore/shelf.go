@@ -1,7 +1,6 @@
 package rawstore
 
 import (
-	"bytes"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/xml"
@@ -22,14 +21,18 @@ type shelf struct {
 	last    int // upload id
 }
 
+// object is one, or a part. What it says of itself is what it is, unless somebody
+// pretends.
 type object struct {
 	body []byte
 	etag string
+	crc  string // CRC64NVME; empty if the client has none to compare it with
 	meta http.Header
 }
 
 type upload struct {
 	key   string
+	sums  bool // the parts have CRC64NVME, and the object will
 	meta  http.Header
 	parts map[int]object
 }
@@ -38,27 +41,34 @@ func newShelf() *shelf {
 	return &shelf{objects: map[string]object{}, uploads: map[string]*upload{}}
 }
 
-// do lets a request take effect and returns the answer.
-func (s *shelf) do(t target, h http.Header, body []byte) *answer {
+// do lets a request take effect, with a lie or with the zero one, and returns the
+// answer.
+func (s *shelf) do(t target, h http.Header, body []byte, l lie) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch t.op {
 	case Create:
 		return s.create(t, h)
 	case PutObject:
-		o := newObject(body, metaOf(h))
-		s.objects[t.key] = o
-		return &answer{status: http.StatusOK, header: o.headers()}
+		o, told, refused := take(h, body, l)
+		if refused != nil {
+			return refused
+		}
+		o.meta = metaOf(h)
+		if o.etag != "" {
+			s.objects[t.key] = o
+		}
+		return &answer{status: http.StatusOK, header: told.headers()}
 	case Get, Head:
 		o, ok := s.objects[t.key]
 		if !ok {
 			return refusal(http.StatusNotFound, "NoSuchKey", "there is no such object")
 		}
-		return &answer{status: http.StatusOK, header: o.headers(), body: o.body}
+		return o.read(h)
 	case ListUploads:
 		return s.list(t)
 	case PutPart, Complete, Abort, ListParts:
-		return s.withUpload(t, body)
+		return s.withUpload(t, h, body, l)
 	}
 	return refusal(http.StatusNotImplemented, "NotImplemented", "this store does not know that")
 }
@@ -66,7 +76,7 @@ func (s *shelf) do(t target, h http.Header, body []byte) *answer {
 func (s *shelf) create(t target, h http.Header) *answer {
 	s.last++
 	id := fmt.Sprintf("upload-%d", s.last)
-	s.uploads[id] = &upload{key: t.key, meta: metaOf(h), parts: map[int]object{}}
+	s.uploads[id] = &upload{key: t.key, sums: h.Get("X-Amz-Checksum-Algorithm") == "CRC64NVME", meta: metaOf(h), parts: map[int]object{}}
 	return document(struct {
 		XMLName  xml.Name `xml:"InitiateMultipartUploadResult"`
 		Key      string
@@ -75,18 +85,23 @@ func (s *shelf) create(t target, h http.Header) *answer {
 }
 
 // withUpload does what needs an unfinished upload.
-func (s *shelf) withUpload(t target, body []byte) *answer {
+func (s *shelf) withUpload(t target, h http.Header, body []byte, l lie) *answer {
 	u := s.uploads[t.uploadID]
 	if u == nil || u.key != t.key {
 		return refusal(http.StatusNotFound, "NoSuchUpload", "there is no such upload")
 	}
 	switch t.op {
 	case PutPart:
-		p := newObject(body, nil)
-		u.parts[t.part] = p
-		return &answer{status: http.StatusOK, header: p.headers()}
+		p, told, refused := take(h, body, l)
+		if refused != nil {
+			return refused
+		}
+		if p.etag != "" {
+			u.parts[t.part] = p
+		}
+		return &answer{status: http.StatusOK, header: told.headers()}
 	case Complete:
-		return s.complete(t, u, body)
+		return s.complete(t, u, h, body, l)
 	case Abort:
 		delete(s.uploads, t.uploadID)
 		return &answer{status: http.StatusNoContent}
@@ -94,42 +109,11 @@ func (s *shelf) withUpload(t target, body []byte) *answer {
 	return u.list()
 }
 
-type partTag struct {
-	PartNumber int
-	ETag       string
-	Size       int
-}
-
-func (s *shelf) complete(t target, u *upload, body []byte) *answer {
-	var asked struct{ Part []partTag }
-	if err := xml.Unmarshal(body, &asked); err != nil || len(asked.Part) == 0 {
-		return refusal(http.StatusBadRequest, "MalformedXML", "that is no list of parts")
-	}
-	var whole bytes.Buffer
-	sums := md5.New()
-	for _, p := range asked.Part {
-		part, ok := u.parts[p.PartNumber]
-		if !ok || part.etag != p.ETag {
-			return refusal(http.StatusBadRequest, "InvalidPart", fmt.Sprintf("part %d is not here", p.PartNumber))
-		}
-		whole.Write(part.body)
-		sum := md5.Sum(part.body)
-		sums.Write(sum[:])
-	}
-	o := object{body: whole.Bytes(), meta: u.meta, etag: fmt.Sprintf("%q", fmt.Sprintf("%x-%d", sums.Sum(nil), len(asked.Part)))}
-	s.objects[t.key] = o
-	delete(s.uploads, t.uploadID)
-	return document(struct {
-		XMLName xml.Name `xml:"CompleteMultipartUploadResult"`
-		Key     string
-		ETag    string
-	}{Key: t.key, ETag: o.etag})
-}
-
 func (u *upload) list() *answer {
 	var parts []partTag
 	for _, n := range slices.Sorted(maps.Keys(u.parts)) {
-		parts = append(parts, partTag{n, u.parts[n].etag, len(u.parts[n].body)})
+		p := u.parts[n]
+		parts = append(parts, partTag{n, p.etag, p.crc, len(p.body)})
 	}
 	return document(struct {
 		XMLName xml.Name `xml:"ListPartsResult"`
@@ -152,15 +136,44 @@ func (s *shelf) list(t target) *answer {
 	}{Upload: rows})
 }
 
-func newObject(body []byte, meta http.Header) object {
+func newObject(body []byte) object {
 	sum := md5.Sum(body)
-	return object{body: body, meta: meta, etag: `"` + hex.EncodeToString(sum[:]) + `"`}
+	return object{body: body, etag: `"` + hex.EncodeToString(sum[:]) + `"`}
 }
 
+// headers are those of every answer about it.
 func (o object) headers() http.Header {
 	h := http.Header{"Etag": {o.etag}}
-	maps.Copy(h, o.meta)
+	if o.crc != "" {
+		h.Set(crcHeader, o.crc)
+	}
 	return h
+}
+
+// read answers to GET and HEAD: with a range if there is one, and with the
+// checksum only if it is asked for.
+func (o object) read(asked http.Header) *answer {
+	if tag := asked.Get("If-Match"); tag != "" && tag != o.etag {
+		return refusal(http.StatusPreconditionFailed, "PreconditionFailed", "it has another ETag")
+	}
+	a := &answer{status: http.StatusOK, header: o.headers(), body: o.body}
+	maps.Copy(a.header, o.meta)
+	switch {
+	case asked.Get("X-Amz-Checksum-Mode") != "ENABLED":
+		a.header.Del(crcHeader)
+	case o.crc != "":
+		a.header.Set("X-Amz-Checksum-Type", fullObject)
+	}
+	var from, to int
+	if n, _ := fmt.Sscanf(asked.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
+		if from >= len(o.body) || to < from {
+			return refusal(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "there is no such range")
+		}
+		to = min(to, len(o.body)-1)
+		a.status, a.body = http.StatusPartialContent, o.body[from:to+1]
+		a.header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(o.body)))
+	}
+	return a
 }
 
 // metaOf are the user's metadata of a request.

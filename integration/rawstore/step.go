@@ -139,7 +139,7 @@ func Freeze() Step {
 // apply lets the request take effect, once.
 func (x *exchange) apply() *answer {
 	if x.applied == nil {
-		x.applied = x.store.bucket.do(x.target, x.request.Header, x.body)
+		x.applied = x.store.bucket.do(x.target, properties(x.request), x.body, x.lie)
 	}
 	return x.applied
 }

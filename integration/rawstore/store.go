@@ -108,6 +108,14 @@ func (s *Store) Of(op Op, part int) []Request {
 	return slices.DeleteFunc(s.Requests(), func(r Request) bool { return r.Op != op || part != 0 && r.Part != part })
 }
 
+// Object returns what is kept under a key, past all rules and whatever the store
+// says of it; nil if there is nothing. The bytes are not to be changed.
+func (s *Store) Object(key string) []byte {
+	s.bucket.mu.Lock()
+	defer s.bucket.mu.Unlock()
+	return s.bucket.objects[key].body
+}
+
 func (s *Store) accept() {
 	for {
 		tcp, err := s.listener.Accept()
