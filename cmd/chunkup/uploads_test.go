@@ -63,6 +63,9 @@ func TestUploadsLsFails(t *testing.T) {
 		return op == "uploads" && refuse(w, 403, "AccessDenied")
 	})
 	f.uploadsOf(t, dir, "ls", "s3://bucket").want(t, exitDenied).oneLine(t, "AccessDenied")
+	if n := len(f.of("uploads")); n != 2+3+1 {
+		t.Errorf("%d requests: a refusal was asked for again", n)
+	}
 }
 
 // The command that a failure prints drops what was sent, and the journal.

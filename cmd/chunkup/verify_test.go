@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
@@ -85,6 +87,31 @@ func TestVerifyReadTrouble(t *testing.T) {
 		if a.header.Get("If-Match") != `"x"` {
 			t.Errorf("a range was read with If-Match %q", a.header.Get("If-Match"))
 		}
+	}
+}
+
+// Ranges come in any order; the first byte that differs is named.
+func TestComparison(t *testing.T) {
+	source, err := chunker.OpenFile(file(t, "x", "0123456789"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	c := &comparison{file: source}
+	c.first.Store(math.MaxInt64)
+	for _, p := range []struct {
+		offset int64
+		text   string
+	}{{6, "6xx9"}, {0, "01"}, {2, "2xyx"}, {8, "x9"}} {
+		if err := c.hold(chunker.Part{Number: 1, Offset: p.offset, Size: int64(len(p.text))}, []byte(p.text)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.verdict(); err == nil || err.Error() != "byte at offset 3 mismatch: the store says 0x78, the source has 0x33" {
+		t.Errorf("%v", err)
+	}
+	if err := c.hold(chunker.Part{Number: 1, Size: 5}, []byte("0123")); err == nil {
+		t.Error("a range that was cut short is taken")
 	}
 }
 
