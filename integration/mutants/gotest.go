@@ -25,14 +25,14 @@ type report struct {
 // test runs the tests of a package whose whole names match.
 func (r runner) test(ctx context.Context, pkg, names string, timeout time.Duration, overlay string) (report, error) {
 	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=" + timeout.String(), "-run=^(" + names + ")$"}
-	if overlay != "" {
-		args = append(args, "-overlay="+overlay)
-	}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir = r.root
 	cmd.WaitDelay = 10 * time.Second // for a test that leaves a process behind with our pipe
 	// One counterexample is as good as another, and is not to be kept.
 	cmd.Env = append(os.Environ(), "RAPID_NOFAILFILE=true", "RAPID_SHRINKTIME=0s")
+	if overlay != "" { // also for what the tests build themselves
+		cmd.Env = append(cmd.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
