@@ -27,7 +27,7 @@ type Cutter struct {
 	cut      atomic.Int64 // bytes of the pieces returned
 	number   int          // of the last piece
 	next     []byte       // the byte that was read ahead, if there is one
-	ended    bool         // the stream ended with that byte
+	ended    bool         // the stream ended, with that byte if there is one
 	err      error        // what Next returns from now on
 }
 
@@ -37,7 +37,9 @@ func NewCutter(r io.Reader, g Growth, m *Memory) *Cutter {
 	return &Cutter{growth: g, capacity: g.Capacity(), memory: m, source: newSource(r)}
 }
 
-// Next waits for memory, reads the next piece and returns it. It is completely
+// Next waits for the first byte of the next piece, then for memory, reads the
+// piece and returns it: a stream that has brought nothing yet holds no memory,
+// however long it is silent, and takes none from others. A piece is completely
 // filled, however short the reads are, unless it is the last. An empty stream
 // has one piece, which is empty; any other has none that is. The caller must
 // release every piece.
@@ -86,6 +88,10 @@ func (c *Cutter) Close() { c.source.leave(ErrClosed) }
 // piece makes the next piece.
 func (c *Cutter) piece(ctx context.Context) (_ *Piece, last bool, err error) {
 	offset := c.Size()
+	// Before the memory is taken, or streams that are silent would hold all of it.
+	if _, err := c.readAhead(ctx, offset); err != nil {
+		return nil, false, err
+	}
 	part := Part{Number: c.number + 1, Offset: offset, Size: min(c.growth.PartSize(c.number+1), c.capacity-offset)}
 	if err := c.memory.take(ctx, part.Size); err != nil {
 		return nil, false, err
@@ -93,7 +99,7 @@ func (c *Cutter) piece(ctx context.Context) (_ *Piece, last bool, err error) {
 	p := &Piece{Part: part, memory: c.memory, cost: part.Size}
 	last, err = c.fill(ctx, p)
 	if err == nil && !last {
-		last, err = c.readAhead(ctx, p)
+		last, err = c.readAhead(ctx, part.Offset+part.Size)
 	}
 	if err == nil && !last && part.Offset+part.Size == c.capacity {
 		err = c.tooLong()
@@ -138,8 +144,15 @@ func (c *Cutter) fill(ctx context.Context, p *Piece) (ended bool, err error) {
 	return ended, nil
 }
 
-// readAhead reads one byte after p, and reports whether the stream has none.
-func (c *Cutter) readAhead(ctx context.Context, p *Piece) (ended bool, err error) {
+// readAhead reads the byte at offset, unless that was done, and reports whether
+// the stream has none. It needs no memory of the budget.
+func (c *Cutter) readAhead(ctx context.Context, offset int64) (ended bool, err error) {
+	switch {
+	case len(c.next) > 0 || c.ended:
+		return len(c.next) == 0, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	}
 	next := make([]byte, 1)
 	n, err := c.source.fill(ctx, next, func() {})
 	switch {
@@ -148,7 +161,7 @@ func (c *Cutter) readAhead(ctx context.Context, p *Piece) (ended bool, err error
 	case err == io.EOF:
 		c.ended = true
 	case err != nil:
-		return false, &ReadError{Offset: p.Part.Offset + p.Part.Size + int64(n), Err: err, stream: true}
+		return false, &ReadError{Offset: offset + int64(n), Err: err, stream: true}
 	}
 	c.next = next[:n]
 	return n == 0, nil

@@ -11,7 +11,8 @@ import "math"
 // and nothing else. Make one with [PlanStream].
 type Growth struct {
 	First  int64 // bytes of each of the first parts
-	Every  int   // after so many parts the size doubles; 0 for never
+	Kept   int   // so many parts are of First, however early the others double
+	Every  int   // after so many parts the size doubles; 0 for at once, to Max
 	Max    int64 // bytes, where the doubling ends
 	Parts  int   // how many there may be
 	Object int64 // bytes that there may be in all; 0 for as many as the parts hold
@@ -24,7 +25,13 @@ func (g Growth) PartSize(n int) int64 {
 		return 0
 	}
 	size := g.First
-	for n > g.Every && g.Every > 0 && size < g.Max {
+	switch {
+	case n <= g.Kept:
+		return size
+	case g.Every < 1:
+		return max(size, g.Max)
+	}
+	for n > g.Every && size < g.Max {
 		size = min(doubled(size), g.Max)
 		n -= g.Every
 	}
@@ -36,19 +43,21 @@ func (g Growth) Capacity() int64 {
 	if g.First < 1 {
 		return 0
 	}
-	total, size := int64(0), g.First
-	for left := g.Parts; left > 0; {
-		n := left
-		if g.Every > 0 && size < g.Max {
-			n = min(left, g.Every)
+	total := int64(0)
+	for done := 0; done < g.Parts; {
+		size, same := g.PartSize(done+1), g.Parts-done
+		switch {
+		case done < g.Kept:
+			same = min(same, g.Kept-done)
+		case g.Every > 0 && size < g.Max:
+			same = min(same, g.Every-done%g.Every)
 		}
-		if size > (math.MaxInt64-total)/int64(n) {
+		if size > (math.MaxInt64-total)/int64(same) {
 			total = math.MaxInt64
 			break
 		}
-		total += size * int64(n)
-		left -= n
-		size = min(doubled(size), max(g.Max, size))
+		total += size * int64(same)
+		done += same
 	}
 	if g.Object > 0 {
 		return min(total, g.Object)
@@ -61,7 +70,10 @@ func (g Growth) Capacity() int64 {
 //
 // The hint is the length that the stream is expected to have, 0 if nobody
 // knows. With one, the parts are those of [NewPlan] for that length, made smaller
-// where memory demands it; parts beyond it grow.
+// where memory demands it. A hint is a guess: the parts beyond it are about as
+// large as they would be there without one, so a stream that turns out longer has
+// what room the numbers left allow. Those are few if the hint takes most of them;
+// where that is a risk, say rather too much.
 //
 // Without a hint the first parts are of [DefaultPart], of an eighth of the memory
 // or of the least size that the store takes, and grow as far as that store and
@@ -97,6 +109,10 @@ func PlanStream(hint, want, memory int64, lim Limits, equal bool) (Growth, error
 	share := min(max(memory/8, least), most)
 	first := plan.PartSize
 	switch {
+	case hint != 0 && want == 0 && first > half:
+		// Half of the numbers are spared, where memory allows that, for what NewPlan
+		// spares does not fit either.
+		first = min(max(share, doubled(pieces(hint, parts))), most)
 	case want != 0 || hint != 0:
 		if first > half {
 			first = share
@@ -115,20 +131,24 @@ func PlanStream(hint, want, memory int64, lim Limits, equal bool) (Growth, error
 
 // grown returns g with parts that double until they hold the largest object, or
 // are of most bytes. The first kept parts do not grow, nor are their sizes
-// touched.
+// touched; those after them are as large as if all had grown.
 func (g Growth) grown(most int64, kept int) Growth {
+	g.Kept = kept
 	steps := 0
 	for g.Capacity() < g.Object && g.Max < most {
 		g.Max = min(doubled(g.Max), most)
 		steps++
-		g.Every = max(1, kept, g.Parts/max(10, 4*steps))
+		g.Every = max(1, g.Parts/max(10, 4*steps))
 	}
 	// With few parts there is no time to grow.
+	if kept > 0 && 4*steps > g.Parts {
+		g.Every = 0
+	}
 	for ; kept == 0 && 4*steps > g.Parts; steps-- {
 		g.First = min(doubled(g.First), g.Max)
 	}
 	if g.First == g.Max {
-		g.Every = 0
+		g.Kept, g.Every = 0, 0
 	}
 	return g
 }

@@ -38,9 +38,19 @@ func TestPlanStream(t *testing.T) {
 		"equal, hint": {200 * gib, 0, 256 * mib, r2, true,
 			chunker.Growth{First: 22 * mib, Max: 22 * mib, Parts: 10_000, Object: 5*tib - 5*gib}, 220_000 * mib},
 		"hint": {gib, 0, 256 * mib, s3, false,
-			chunker.Growth{First: 16 * mib, Every: 833, Max: 128 * mib, Parts: 10_000, Object: chunker.MaxObject}, (833*(16+32+64) + 7501*128) * mib},
+			chunker.Growth{First: 16 * mib, Kept: 64, Every: 833, Max: 128 * mib, Parts: 10_000, Object: chunker.MaxObject}, (833*(16+32+64) + 7501*128) * mib},
+		"hint, beyond the first doubling": {20 * gib, 0, 256 * mib, s3, false,
+			chunker.Growth{First: 16 * mib, Kept: 1280, Every: 833, Max: 128 * mib, Parts: 10_000, Object: chunker.MaxObject}, (1280*16 + 386*32 + 833*64 + 7501*128) * mib},
+		"hint, few parts": {400 * mib, 0, 256 * mib, chunker.Limits{MaxParts: 20}, false,
+			chunker.Growth{First: 22 * mib, Kept: 19, Every: 1, Max: 128 * mib, Parts: 20, Object: 100 * gib}, (19*22 + 128) * mib},
+		"hint, parts less than the plan's, with room": {60_000 * mib, 0, 20 * mib, s3, false,
+			chunker.Growth{First: 10 * mib, Max: 10 * mib, Parts: 10_000, Object: chunker.MaxObject}, 100_000 * mib},
+		"hint, half of the numbers left": {30_000 * mib, 0, 20 * mib, s3, false,
+			chunker.Growth{First: 6 * mib, Kept: 5000, Every: 1000, Max: 10 * mib, Parts: 10_000, Object: chunker.MaxObject}, 80_000 * mib},
+		"hint, no time to grow": {mib, 0, 256 * mib, chunker.Limits{MaxParts: 3}, false,
+			chunker.Growth{First: 16 * mib, Kept: 1, Max: 128 * mib, Parts: 3, Object: 15 * gib}, (16 + 2*128) * mib},
 		"hint, kept as it is": {100 * gib, 0, 256 * mib, s3, false,
-			chunker.Growth{First: 16 * mib, Every: 6400, Max: 128 * mib, Parts: 10_000, Object: chunker.MaxObject}, (6400*16 + 3600*32) * mib},
+			chunker.Growth{First: 16 * mib, Kept: 6400, Every: 833, Max: 128 * mib, Parts: 10_000, Object: chunker.MaxObject}, (6400*16 + 3600*128) * mib},
 		"hint, parts less than the plan's": {gib, 0, 20 * mib, s3, true,
 			chunker.Growth{First: 5 * mib, Max: 5 * mib, Parts: 10_000, Object: chunker.MaxObject}, 50_000 * mib},
 		"pinned": {0, 5 * mib, 256 * mib, s3, false,
@@ -123,6 +133,7 @@ func TestGrowthOfAnything(t *testing.T) {
 		{First: -5, Max: 5, Parts: 5},
 		{First: 0, Every: 1, Max: 5, Parts: math.MaxInt},
 		{First: 5, Every: -1, Max: 50, Parts: -1},
+		{First: 0, Kept: 5, Max: 5, Parts: 5},
 	} {
 		if g.Capacity() != 0 || g.PartSize(1) != 0 {
 			t.Errorf("%+v: capacity %d, part %d", g, g.Capacity(), g.PartSize(1))
@@ -131,6 +142,16 @@ func TestGrowthOfAnything(t *testing.T) {
 	g := chunker.Growth{First: 5, Every: 1, Max: 1, Parts: 3}
 	if g.Capacity() != 15 || g.PartSize(3) != 5 || g.PartSize(4) != 0 || g.PartSize(0) != 0 || g.PartSize(-1) != 0 {
 		t.Errorf("%+v: capacity %d, parts %d, %d", g, g.Capacity(), g.PartSize(3), g.PartSize(4))
+	}
+	for _, every := range []int{0, math.MinInt} {
+		g = chunker.Growth{First: 5, Kept: 2, Every: every, Max: 50, Parts: 3}
+		if g.Capacity() != 60 || g.PartSize(2) != 5 || g.PartSize(3) != 50 {
+			t.Errorf("%+v: capacity %d, parts %d, %d", g, g.Capacity(), g.PartSize(2), g.PartSize(3))
+		}
+	}
+	g = chunker.Growth{First: 5, Kept: math.MaxInt, Every: 1, Max: 50, Parts: 3}
+	if g.Capacity() != 15 || g.PartSize(3) != 5 {
+		t.Errorf("%+v: capacity %d, part %d", g, g.Capacity(), g.PartSize(3))
 	}
 	g = chunker.Growth{First: 5, Every: 1, Max: math.MaxInt64, Parts: math.MaxInt}
 	if g.Capacity() != math.MaxInt64 || g.PartSize(math.MaxInt) != math.MaxInt64 {
@@ -181,6 +202,55 @@ func TestPlanStreamIsLegal(t *testing.T) {
 			t.Fatalf("%+v: capacity %d of %d", g, total, largest)
 		}
 	})
+}
+
+// A hint is a guess: its parts are those of NewPlan, and of those that are left
+// only the ones in the first quarter of all may be smaller than they can be.
+func TestHintLeavesRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := chunker.Limits{
+			MinPart:  rapid.Int64Range(1, 100).Draw(t, "least"),
+			MaxPart:  rapid.Int64Range(200, 20_000).Draw(t, "most") * mib,
+			MaxParts: rapid.IntRange(1, 100).Draw(t, "parts"),
+		}
+		parts := int64(limits.MaxParts)
+		limits.MaxObject = rapid.Int64Range(1, limits.MaxPart*parts).Draw(t, "object")
+		memory := rapid.Int64Range(1, 20_000).Draw(t, "memory") * mib
+		most := min(memory/2, limits.MaxPart)
+		hint := rapid.Int64Range(1, min(most*parts, limits.MaxObject)).Draw(t, "hint")
+
+		g, err := chunker.PlanStream(hint, 0, memory, limits, false)
+		if err != nil {
+			t.Skip(err) // no room to round
+		}
+		kept := pieces(hint, g.First)
+		room := min(kept*g.First+min(parts-kept, parts-parts/4)*most, limits.MaxObject)
+		if g.Capacity() < room {
+			t.Fatalf("hint %d: %+v holds %d, want %d", hint, g, g.Capacity(), room)
+		}
+	})
+}
+
+// A stream that is longer than its hint does not end sooner than one of which
+// nothing was said, unless the hint's own parts leave too few numbers.
+func TestHintDoesNotShortenTheStream(t *testing.T) {
+	for _, memory := range []int64{20 * mib, 256 * mib, gib} {
+		free, err := chunker.PlanStream(0, 0, memory, s3, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := memory / 2
+		for hint := 5 * mib; hint < free.Capacity(); hint += hint / 10 {
+			g, err := chunker.PlanStream(hint, 0, memory, s3, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := 10_000 - pieces(hint, g.First)
+			if want := min(free.Capacity()/100*95, hint+left*most); g.Capacity() < want {
+				t.Errorf("memory %d MiB, hint %d GiB: %+v holds %d GiB, want %d", memory/mib, hint/gib, g, g.Capacity()/gib, want/gib)
+			}
+		}
+	}
 }
 
 // With a hint, a store that wants equal parts gets the plan of a file.

@@ -13,7 +13,9 @@ const maxBlock = 256 << 10
 
 // Memory is a budget of bytes for buffers, which many streams share. Each takes
 // the bytes of a whole part at once, holding none while it waits, and the streams
-// are served in the order in which they asked.
+// are served in the order in which they asked. A stream asks when it has the first
+// byte of the part; one that stops within a part keeps the part's bytes until it
+// goes on or is given up.
 //
 // Buffers are made of blocks of at most 256 KiB, and as the bytes arrive, so that
 // a short stream does not cost a whole part. Blocks are used again; the garbage

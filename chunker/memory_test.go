@@ -59,6 +59,57 @@ func TestMemoryIsServedInOrder(t *testing.T) {
 	})
 }
 
+// Streams that are silent hold no memory, so that others go on; once they have
+// something, they are served as well.
+func TestMemoryIsNotForSilentStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const part, streams = 16 << 10, 16
+		m := chunker.NewMemory(part * streams)
+		served := make(chan string, streams)
+		var writers []*io.PipeWriter
+		for range streams {
+			r, w := io.Pipe()
+			writers = append(writers, w)
+			go func() {
+				c := chunker.NewCutter(r, fixed(part, 10), m)
+				defer c.Close()
+				p, _ := next(t, c)
+				defer p.Release()
+				served <- string(content(t, p))
+			}()
+		}
+		synctest.Wait()
+		if !m.Free(m.Limit()) {
+			t.Error("silent streams hold memory")
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		loud := chunker.NewCutter(bytes.NewReader(noise(100)), fixed(part, 10), m)
+		p, last, err := loud.Next(ctx)
+		if err != nil || !last || time.Since(start) != 0 {
+			t.Fatalf("after %v: %v, last %t", time.Since(start), err, last)
+		}
+		p.Release()
+
+		for _, w := range writers {
+			if _, err := w.Write([]byte("at last")); err != nil {
+				t.Error(err)
+			}
+			w.Close()
+		}
+		for range streams {
+			if got := <-served; got != "at last" {
+				t.Errorf("got %q", got)
+			}
+		}
+		synctest.Wait()
+		if !m.Free(m.Limit()) {
+			t.Error("memory is still held")
+		}
+	})
+}
+
 // Two streams that need more together than there is both end.
 func TestMemoryIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -169,8 +220,8 @@ func TestCutterLeavesAReader(t *testing.T) {
 						t.Fatalf("got %v, %v after %v", p, err, time.Since(start))
 					}
 					free := m.Limit() - m.Block()
-					if ready == 10_000 {
-						free = m.Limit() // only the byte after the piece is being read
+					if ready == 0 || ready == 10_000 {
+						free = m.Limit() // only the byte before or after the piece is being read
 					}
 					if !m.Free(free) {
 						t.Error("more memory is held than one block, or less")
@@ -219,7 +270,7 @@ func TestCutterLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// A cancelled call reads nothing; the end of the stream outlives Close.
+// A cancelled call reads nothing, not a byte; the end of the stream outlives Close.
 func TestCutterEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

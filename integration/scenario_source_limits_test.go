@@ -235,7 +235,7 @@ func TestR61UnknownStoreWithFewerParts(t *testing.T) {
 	d.profile = generic(t)
 	d.profile.Traits.Algorithm = chunker.None // the ETags of a ledger are none that follow from the bytes
 	d.endpoint.Lanes = 8
-	d.options.PartSize = kib
+	d.options.PartSize, d.options.MaxAttempts = kib, 2
 	_, err := d.file(t, src)
 	e, ok := errors.AsType[*multipart.Error](err)
 	if !ok || e.Part <= 1000 || e.Attempts != 1 {

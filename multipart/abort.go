@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
 	"time"
 
 	"github.com/chunkup/chunkup/chunker"
@@ -14,6 +14,10 @@ import (
 
 // DefaultAbortTimeout bounds the clean-up after a failed upload.
 const DefaultAbortTimeout = 30 * time.Second
+
+// cancelLimit bounds it after a cancel if there is a journal: another run makes up
+// for what does not work in that time.
+const cancelLimit = 3 * time.Second
 
 // abortRounds is how often an upload is aborted while parts of it are still seen.
 const abortRounds = 3
@@ -27,13 +31,15 @@ const lateAfter = 250 * time.Millisecond
 // dropped.
 func (r *run) conclude(ctx context.Context, err error) error {
 	switch {
+	case err != nil && !r.begun && r.state.goesOn():
+		return r.leave(err)
 	case err == nil:
 		r.dropLeftover(ctx)
 		r.forget(r.orphan)
 	case r.mayGoOn(ctx, err):
 		r.keep(r.state.flush())
 		r.state.release()
-		if e, ok := errors.AsType[*Error](err); ok {
+		if e, ok := errors.AsType[*Error](err); ok && r.source != nil {
 			e.Journal = r.state.path()
 		}
 	case r.upload.ID == "":
@@ -60,18 +66,22 @@ func (r *run) leave(err error) error {
 func (r *run) mayGoOn(ctx context.Context, err error) bool {
 	_, mismatch := errors.AsType[*MismatchError](err)
 	switch {
-	case r.state == nil || r.upload.ID == "":
+	case !r.state.has(r.upload.ID):
 		return false
 	case errors.Is(err, ErrUnknownOutcome):
 		return true
 	case r.source == nil || mismatch || errors.Is(err, ErrSourceChanged) || errors.Is(err, ErrExists):
 		return false
 	}
-	if e, ok := errors.AsType[*Error](err); ok && e.Stopped != nil || canceled(ctx) {
-		return true
-	}
-	status := statusOf(err)
-	return status == 0 || status == http.StatusUnauthorized || status == http.StatusForbidden || status >= 500
+	return canceled(ctx) || !slices.Contains(condemned, codeOf(err))
+}
+
+// condemned are the answers after which the upload as it is has no future: other
+// parts, another object or another upload it would have to be. What else a store or a
+// proxy says may be mended.
+var condemned = []string{
+	"EntityTooLarge", "EntityTooSmall", "InvalidArgument", "InvalidPart", "InvalidPartOrder", "InvalidRequest", "InvalidStorageClass",
+	"InvalidTag", "KeyTooLongError", "MetadataTooLarge", "MissingContentLength", "NoSuchUpload", "NotImplemented", "XMinioInvalidObjectName",
 }
 
 // abort drops the upload after a failure, and says so in it if it could not.
@@ -92,8 +102,11 @@ func (r *run) abort(ctx context.Context, failure error) error {
 // the store had asked for: somebody is waiting.
 func (r *run) clean(ctx context.Context, u Upload) error {
 	limit := r.options.AbortTimeout
-	if !canceled(ctx) {
+	switch {
+	case !canceled(ctx):
 		limit += r.endpoint.held()
+	case r.state != nil:
+		limit = min(limit, cancelLimit)
 	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
@@ -118,19 +131,19 @@ func atOnce(ctx context.Context, _ wire.Operation, f func(context.Context) error
 func (r *run) dropParts(ctx context.Context, u Upload, call caller) error {
 	var left []Receipt
 	late := r.cutOff.Load() && u == r.upload
-	for range abortRounds {
+	for rounds := abortRounds; rounds > 0; rounds-- {
 		err := call(ctx, wire.Abort, func(ctx context.Context) error { return r.control.Abort(ctx, u) })
-		if err != nil && statusOf(err) != http.StatusNotFound {
+		if err != nil && !isNoUpload(err) {
 			return err
 		}
 		err = call(ctx, wire.List, func(ctx context.Context) (err error) {
 			left, err = r.control.List(ctx, u)
 			return err
 		})
-		gone := statusOf(err) == http.StatusNotFound || refused(err) || err == nil && len(left) == 0
+		gone := isNoUpload(err) || refused(err) || err == nil && len(left) == 0
 		switch {
 		case gone && late:
-			late = false
+			late, rounds = false, max(rounds, 2) // once more, whatever came before
 			if err := r.endpoint.awake.sleep(ctx, lateAfter); err != nil {
 				return err
 			}
@@ -169,7 +182,6 @@ func (u *Uploader) Abort(ctx context.Context, up Upload) error {
 	if k == nil || k.found == nil || k.found.UploadID != up.ID {
 		return nil
 	}
-	k.owes(k.found.Leftover)
 	r.dropLeftover(ctx)
 	return k.forget(false)
 }

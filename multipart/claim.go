@@ -26,7 +26,7 @@ func (u *Uploader) claim(o Object, src chunker.Source, plan chunker.Plan, single
 	}
 	k := &keeper{claim: claim, every: saveEvery, record: u.record(o, src, plan), at: map[int]int{}}
 	if found, ok := claim.Record(); ok {
-		k.found = &found
+		k.found, k.written, k.record.Leftover = &found, found.UploadID, found.Leftover
 		k.stale = u.isStale(o, found, k.record, src)
 	}
 	return k, nil

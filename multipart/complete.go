@@ -22,6 +22,7 @@ func (r *run) create(ctx context.Context) error {
 		upload, err := r.control.Create(ctx, Intent{Bucket: r.object.Bucket, Key: r.object.Key,
 			Header: r.header, Algorithm: r.traits.Algorithm, FullObject: r.traits.FullObject})
 		if err == nil && upload.ID == "" {
+			r.orphan = true
 			return result{bare: true, err: errors.New("the store answered success without an upload id")}
 		}
 		r.upload = upload
@@ -63,8 +64,12 @@ func (r *run) complete(ctx context.Context) error {
 		return err
 	}
 	r.warn(fmt.Errorf("the store misses a part, which is looked for and sent again: %w", err))
-	if repaired, failed := r.repair(ctx); failed != nil || !repaired {
-		return errors.Join(err, failed)
+	repaired, failed := r.repair(ctx)
+	switch {
+	case failed != nil:
+		return failed
+	case !repaired:
+		return err
 	}
 	return r.completeParts(ctx, true)
 }
@@ -75,16 +80,22 @@ func (r *run) completeParts(ctx context.Context, earlier bool) error {
 	c := r.newCall(wire.Complete, 0, 0)
 	defer c.pay.End()
 	c.ambiguous = earlier
+	cut := false // an attempt was under way when the caller ended it
+	once := func(ctx context.Context) result {
+		res := r.completeOnce(ctx)
+		cut = canceled(ctx) && res.err != nil && !res.local
+		return res
+	}
 	for {
-		err := r.do(ctx, c, r.completeOnce)
+		err := r.do(ctx, c, once)
 		doubt, ok := errors.AsType[*ambiguity](err)
 		switch {
 		case err == nil:
 			return r.prove(ctx, c)
-		case !ok && canceled(ctx) && c.attempts > 0:
+		case !ok && canceled(ctx) && (cut || c.ambiguous):
 			return r.lookOnce(ctx, c, err)
-		case !ok && r.object.CreateOnly && statusOf(err) == http.StatusPreconditionFailed:
-			return r.yield(ctx, c)
+		case !ok && r.object.CreateOnly && isInTheWay(err):
+			return r.yield(ctx, c, err)
 		case !ok:
 			return err
 		}
@@ -120,17 +131,36 @@ func (r *run) completeOnce(ctx context.Context) result {
 	return controlResult(err)
 }
 
+// isInTheWay tells the refusal to replace an object, or to do it while another one
+// is being made.
+func isInTheWay(err error) bool {
+	return statusOf(err) == http.StatusPreconditionFailed || codeOf(err) == "ConditionalRequestConflict"
+}
+
 // yield ends an upload that may only create an object, and found one: this one's
-// parts are dropped if that has the same bytes.
-func (r *run) yield(ctx context.Context, c *call) error {
-	if err := r.inTheWay(ctx, c); err != nil {
-		return err
+// parts are dropped if that has the same bytes. If there is none, another call was
+// in the way.
+func (r *run) yield(ctx context.Context, c *call, refusal error) error {
+	err := r.inTheWay(ctx, c)
+	if statusOf(err) == http.StatusNotFound {
+		return refusal
 	}
+	if err == nil {
+		r.drop(ctx)
+	}
+	return err
+}
+
+// drop aborts the upload, because another one takes its place.
+func (r *run) drop(ctx context.Context) {
+	id := r.upload.ID
+	r.state.owes([]string{id})
 	if err := r.clean(ctx, r.upload); err != nil {
-		r.warn(fmt.Errorf("another one made the same object first; upload %s could not be aborted: %w", r.upload.ID, err))
+		r.warn(fmt.Errorf("upload %s has no use any more and could not be aborted: %w", id, err))
+	} else {
+		r.state.paid(id)
 	}
 	r.upload = Upload{}
-	return nil
 }
 
 // repair lists the parts and sends those again that are not there as they were
@@ -146,10 +176,12 @@ func (r *run) repair(ctx context.Context) (bool, error) {
 	}
 	sent := r.parts.all()
 	r.parts.forget()
+	r.progress.done.Add(-r.plan.Size)
 	for _, p := range sent {
 		l := there[p.Number]
 		if l.Size == p.Size && sameETag(l.ETag, p.ETag) && (l.Digest.IsZero() || l.Digest == p.Digest) {
 			r.parts.add(p)
+			r.progress.done.Add(p.Size)
 		}
 	}
 	if r.parts.done() == len(sent) {

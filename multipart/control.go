@@ -52,6 +52,7 @@ type UploadLister interface {
 type Unfinished struct {
 	Upload
 	Initiated time.Time // by the store's clock
+	Listed    time.Time // by the same clock, when it answered; zero if it did not say
 }
 
 // RangeReader is a [Control] that can read objects.

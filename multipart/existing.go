@@ -45,25 +45,41 @@ func (r *run) adopt(ctx context.Context, info Info, ours bool) error {
 			return r.local(wire.Head, ErrExists)
 		}
 		r.plan.Size = info.Size
-	} else if err := r.holds(ctx, info); err != nil {
+	} else if err := r.holds(ctx, info); err != nil && !(ours && errors.Is(err, ErrUnproven)) {
 		if _, other := errors.AsType[*MismatchError](err); other || errors.Is(err, ErrUnproven) {
 			err = fmt.Errorf("%w: %w", ErrExists, err)
 		}
 		return r.local(wire.Head, err)
 	}
+	r.take(info)
+	return nil
+}
+
+// take takes an object that is there for the result.
+func (r *run) take(info Info) {
 	r.info, r.stats.Existing = info, true
 	if info.Composite == 0 {
 		r.whole = info.Digest
 	}
-	return nil
 }
 
 // inTheWay judges a refusal to replace an object: if that has the source's bytes,
 // all is well.
 func (r *run) inTheWay(ctx context.Context, c *call) error {
 	info, err := r.head(ctx, c)
+	if statusOf(err) == http.StatusNotFound {
+		return err
+	}
 	if err != nil {
 		return r.fail(c, fmt.Errorf("%w, and the store does not say which: %w", ErrExists, err), nil)
 	}
-	return r.adopt(ctx, info, info.Metadata[tokenKey] == r.token)
+	if r.source != nil {
+		return r.adopt(ctx, info, info.Metadata[tokenKey] == r.token)
+	}
+	// A stream cannot be read again, but what it was is known by now.
+	if info.Size != r.plan.Size || !r.names(info) || r.compare(c, info) != nil {
+		return r.fail(c, ErrExists, nil)
+	}
+	r.info, r.stats.Existing = info, true
+	return nil
 }

@@ -23,6 +23,7 @@ type keeper struct {
 	at      map[int]int // where record.Parts has a part
 	saved   time.Time
 	every   time.Duration // between two saves of parts
+	written string        // the upload id that is on disk
 	dirty   bool          // there are parts that were not saved
 	mute    bool          // it was told that nothing can be saved
 	settled bool
@@ -60,6 +61,9 @@ func (k *keeper) save() error {
 	k.saved = time.Now()
 	k.every = max(saveEvery, saveShare*k.saved.Sub(start))
 	k.dirty = k.dirty && err != nil
+	if err == nil {
+		k.written = k.record.UploadID
+	}
 	if err == nil || k.mute {
 		return nil
 	}
@@ -89,6 +93,13 @@ func (k *keeper) takeOver() {
 	k.record.Token, k.record.UploadID, k.record.Started = k.found.Token, k.found.UploadID, k.found.Started
 }
 
+// remember keeps when the upload without a name was begun.
+func (k *keeper) remember(found *journal.Record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.record.Started = found.Started
+}
+
 // adopt takes over the parts of an earlier run.
 func (k *keeper) adopt(parts []Receipt) {
 	k.mu.Lock()
@@ -115,6 +126,9 @@ func (k *keeper) put(p Receipt) {
 // owes adds uploads that are still to be aborted; paid takes one off. They are
 // written down with what is noted next.
 func (k *keeper) owes(ids []string) {
+	if k == nil {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, id := range ids {
@@ -125,6 +139,9 @@ func (k *keeper) owes(ids []string) {
 }
 
 func (k *keeper) paid(id string) {
+	if k == nil {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.record.Leftover = slices.DeleteFunc(k.record.Leftover, func(other string) bool { return other == id })
@@ -151,7 +168,7 @@ func (k *keeper) forget(orphan bool) error {
 		return nil
 	}
 	switch {
-	case orphan && len(k.record.Leftover) == 0:
+	case orphan:
 		k.record.State, k.record.UploadID, k.record.Parts = journal.Orphaned, "", nil
 		k.mute = false
 		return errors.Join(k.save(), k.drop())
@@ -191,6 +208,16 @@ func (k *keeper) release() {
 	if !k.settled {
 		_ = k.drop() // the lock ends with the process at the latest
 	}
+}
+
+// has reports that the journal on disk tells of an upload.
+func (k *keeper) has(id string) bool {
+	if k == nil || id == "" {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.written == id
 }
 
 // path is where the journal is; empty if there is none.

@@ -233,3 +233,31 @@ func TestLatePartIsAborted(t *testing.T) {
 		k.nothing(t)
 	})
 }
+
+// Which upload may be the nameless one is told by one clock: the store's, as far as it
+// says what that is.
+func TestIsNameless(t *testing.T) {
+	began := time.Now()
+	r := journal.Record{State: journal.Creating, Bucket: "bucket", Key: "key", Started: began}
+	upload := multipart.Upload{Bucket: "bucket", Key: "key", ID: "id"}
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
+		for after, want := range map[time.Duration]bool{-10 * time.Second: false, -time.Second: true, 0: true, 4 * time.Minute: true, 6 * time.Minute: false} {
+			u := multipart.Unfinished{Upload: upload, Initiated: began.Add(ahead + after), Listed: time.Now().Add(ahead)}
+			if got := multipart.IsNameless(u, r); got != want {
+				t.Errorf("begun %v after, the store's clock %v ahead: %v", after, ahead, got)
+			}
+		}
+	}
+	u := multipart.Unfinished{Upload: upload, Initiated: began}
+	for name, change := range map[string]func(*multipart.Unfinished, *journal.Record){
+		"another key":    func(u *multipart.Unfinished, _ *journal.Record) { u.Key = "key2" },
+		"another bucket": func(u *multipart.Unfinished, _ *journal.Record) { u.Bucket = "b" },
+		"an id is known": func(_ *multipart.Unfinished, r *journal.Record) { r.State, r.UploadID = journal.Uploading, "x" },
+	} {
+		u, r := u, r
+		change(&u, &r)
+		if multipart.IsNameless(u, r) {
+			t.Error(name)
+		}
+	}
+}

@@ -1,19 +1,23 @@
 package multipart
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/multipart/journal"
+	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// createSlack is how far an upload's beginning by the store's clock may be from
-// when we wrote down that we would begin it: stores refuse a request whose clock
-// is off by more than 15 minutes
-// (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html).
-const createSlack = 15 * time.Minute
+// How long before and after a journal says that an upload is begun the store may
+// have begun it, by one clock: stores count in seconds, and a create is tried for
+// some minutes.
+const (
+	namelessBefore = 5 * time.Second
+	namelessAfter  = 5 * time.Minute
+)
 
 // dropFound aborts what an earlier run has left at the store and this one does not
 // go on with. What cannot be aborted now stays in the journal.
@@ -22,9 +26,9 @@ func (r *run) dropFound(ctx context.Context) {
 		return
 	}
 	found := r.state.found
-	r.state.owes(found.Leftover)
 	if found.UploadID != "" {
-		r.warn(fmt.Errorf("upload %s of an earlier run is dropped and a new one begun: %s", found.UploadID, r.state.stale))
+		why := cmp.Or(r.state.stale, "the object is there already")
+		r.warn(fmt.Errorf("upload %s of an earlier run is dropped: %s", found.UploadID, why))
 		r.state.owes([]string{found.UploadID})
 	} else {
 		r.state.owes(r.nameless(ctx, found))
@@ -32,10 +36,20 @@ func (r *run) dropFound(ctx context.Context) {
 	r.dropLeftover(ctx)
 }
 
+// leftoverLimit bounds how long an upload is held up by what earlier ones have left:
+// that stays in the journal until it is done.
+const leftoverLimit = 10 * time.Second
+
 // dropLeftover aborts the uploads that the journal says are still to be aborted.
 func (r *run) dropLeftover(ctx context.Context) {
-	for _, id := range r.state.leftover() {
-		err := r.clean(ctx, Upload{Bucket: r.object.Bucket, Key: r.object.Key, ID: id})
+	left := r.state.leftover()
+	if len(left) == 0 || r.endpoint.Breaker() == breaker.Open {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, leftoverLimit)
+	defer cancel()
+	for _, id := range left {
+		err := r.dropParts(ctx, Upload{Bucket: r.object.Bucket, Key: r.object.Key, ID: id}, r.tryControl)
 		if err != nil {
 			r.warn(fmt.Errorf("upload %s of an earlier run could not be aborted, which is tried again another time: %w", id, err))
 			continue
@@ -45,34 +59,63 @@ func (r *run) dropLeftover(ctx context.Context) {
 }
 
 // nameless finds the upload that an earlier run had asked for when it ended, and
-// whose id it never learned: one of exactly this key, begun when the journal says,
-// without a single part. Nobody else's upload is all of that, but for one which
-// was begun at the same moment and never got a part either.
-func (r *run) nameless(ctx context.Context, found *journal.Record) []string {
+// whose id it never learned. If the store would not list them now, the journal
+// remembers it for another time.
+func (r *run) nameless(ctx context.Context, found *journal.Record) (ids []string) {
 	lister, ok := r.control.(UploadLister)
 	if !ok {
 		return nil
 	}
-	ids, err := partless(ctx, r.control, lister, *found)
-	if err != nil && !canceled(ctx) {
+	ctx, cancel := context.WithTimeout(ctx, leftoverLimit)
+	defer cancel()
+	err := r.tryControl(ctx, wire.ListUploads, func(ctx context.Context) (err error) {
+		ids, err = partless(ctx, r.control, lister, *found)
+		return err
+	})
+	if err != nil {
+		r.state.remember(found)
+		r.orphan = true
 		r.warn(fmt.Errorf("an earlier run may have begun an upload of %s of which nobody knows, and the store would not list it: %w", r.object, err))
 	}
 	return ids
 }
 
-// partless are the uploads of a journal's key that were begun around its start and
-// have no part.
+// partless are the uploads of a journal's key that IsNameless tells, and that have no
+// part.
 func partless(ctx context.Context, c Control, l UploadLister, found journal.Record) (ids []string, err error) {
 	all, err := l.ListUploads(ctx, found.Bucket, found.Key)
+	if err != nil {
+		return nil, err
+	}
 	for _, u := range all {
-		if u.Key != found.Key || u.Initiated.Sub(found.Started).Abs() > createSlack {
+		if !IsNameless(u, found) {
 			continue
 		}
-		parts, listErr := c.List(ctx, u.Upload)
-		err = errors.Join(err, listErr)
-		if listErr == nil && len(parts) == 0 {
+		parts, err := c.List(ctx, u.Upload)
+		if err != nil && !isNoUpload(err) {
+			return nil, err
+		}
+		if err == nil && len(parts) == 0 {
 			ids = append(ids, u.ID)
 		}
 	}
-	return ids, err
+	return ids, nil
+}
+
+// IsNameless reports that an unfinished upload may be the one that a journal says was
+// asked for, by a process that ended before it learned its id: it is of the same key
+// and was begun when the journal says. That process never sent a part of it, so an
+// upload with parts is another's, however well it fits. One that fits and has none is
+// another's only if somebody began it within the same minutes, for the same key, and
+// has not sent a part since.
+func IsNameless(u Unfinished, r journal.Record) bool {
+	if r.UploadID != "" || r.State != journal.Creating && r.State != journal.Orphaned || u.Bucket != r.Bucket || u.Key != r.Key {
+		return false
+	}
+	var ahead time.Duration // the store's clock
+	if !u.Listed.IsZero() {
+		ahead = time.Until(u.Listed)
+	}
+	after := u.Initiated.Add(-ahead).Sub(r.Started)
+	return -namelessBefore <= after && after <= namelessAfter
 }

@@ -57,7 +57,7 @@ var errTooLate = errors.New("the store is not to be asked now")
 // put makes one attempt to send the bytes of p, and fills in the receipt.
 func (r *run) put(ctx context.Context, c *call, p chunker.Part, src io.ReaderAt, receipt *Receipt) result {
 	if receipt.Digest.IsZero() || c.rereads > 0 {
-		if err := r.hash(p, src, receipt); err != nil {
+		if err := r.hash(ctx, p, src, receipt); err != nil {
 			return result{err: r.sourceError(err), local: true}
 		}
 	}
@@ -81,8 +81,8 @@ func (r *run) put(ctx context.Context, c *call, p chunker.Part, src io.ReaderAt,
 }
 
 // hash fills in the digests of the bytes of p.
-func (r *run) hash(p chunker.Part, src io.ReaderAt, receipt *Receipt) error {
-	digests, err := chunker.SumMany(p.Reader(src), r.traits.Algorithm, r.traits.Whole)
+func (r *run) hash(ctx context.Context, p chunker.Part, src io.ReaderAt, receipt *Receipt) error {
+	digests, err := chunker.SumMany(&whileReader{ctx, p.Reader(src)}, r.traits.Algorithm, r.traits.Whole)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,8 @@ func (r *run) sourceError(err error) error {
 	if r.source == nil {
 		return err
 	}
-	if changed := r.source.Changed(); changed != nil {
+	changed := r.source.Changed()
+	if _, ok := errors.AsType[*chunker.ChangedError](changed); ok {
 		return fmt.Errorf("%w: %w", ErrSourceChanged, changed)
 	}
 	return err
@@ -184,7 +185,11 @@ func (r *run) proveSource(ctx context.Context, op wire.Operation) *Error {
 			failed.Err = context.Cause(ctx)
 			return failed
 		}
-		d, err := chunker.Sum(p.Reader(r.source), r.traits.Algorithm)
+		d, err := chunker.Sum(&whileReader{ctx, p.Reader(r.source)}, r.traits.Algorithm)
+		if canceled(ctx) {
+			failed.Err = context.Cause(ctx)
+			return failed
+		}
 		if err != nil || d.IsZero() || d != r.parts.get(p.Number).Digest {
 			return failed
 		}

@@ -74,7 +74,7 @@ func (r *run) prove(ctx context.Context, c *call) error {
 		return r.fail(c, errors.New("another object is under the key: it was overwritten"), nil)
 	case refused(err):
 		r.warn(fmt.Errorf("the store said that the object is made, and does not let us look at it: %w", err))
-		return nil
+		return r.judge(c, r.info)
 	}
 	return r.unknown(c, errors.New("the answer to complete proves nothing"), err)
 }

@@ -41,7 +41,12 @@ func (r *run) anew() {
 
 // start begins a new upload, and writes down that it will before it does.
 func (r *run) start(ctx context.Context) error {
-	err := r.state.note(journal.Creating, func(j *journal.Record) { j.Token, j.Started = r.token, time.Now() })
+	r.begun = true
+	err := r.state.note(journal.Creating, func(j *journal.Record) {
+		if j.Token = r.token; !r.orphan { // else it tells when the one without a name was begun
+			j.Started = time.Now()
+		}
+	})
 	if err != nil {
 		return r.local(wire.Create, err)
 	}
@@ -62,7 +67,7 @@ func (r *run) resume(ctx context.Context) (done bool, err error) {
 	r.upload = Upload{Bucket: found.Bucket, Key: found.Key, ID: found.UploadID}
 	listed, err := r.listed(ctx)
 	switch {
-	case statusOf(err) == http.StatusNotFound:
+	case isNoUpload(err):
 		done, err := r.madeBefore(ctx)
 		if err == nil {
 			r.upload = Upload{}
@@ -74,13 +79,14 @@ func (r *run) resume(ctx context.Context) (done bool, err error) {
 	case err != nil:
 		return false, err
 	}
+	r.begun = true
 	r.state.takeOver()
 	if err := r.keepParts(ctx, journal.Kept(*found, listed)); err != nil {
 		return false, err
 	}
-	r.state.owes(found.Leftover)
 	r.teller.tell(Event{Kind: Resumed, UploadID: r.upload.ID, Parts: r.parts.done(), Done: r.progress.done.Load()})
-	r.keep(r.state.note(journal.Uploading, nil))
+	// An earlier Complete may be applied yet: that it was sent is not forgotten.
+	r.keep(r.state.note(found.State, nil))
 	return false, nil
 }
 
@@ -88,6 +94,7 @@ func (r *run) resume(ctx context.Context) (done bool, err error) {
 func (r *run) listed(ctx context.Context) ([]journal.Part, error) {
 	c := r.newCall(wire.List, 0, 0)
 	defer c.pay.End()
+	c.first = !r.begun
 	var list []Receipt
 	err := r.do(ctx, c, func(ctx context.Context) (res result) {
 		var err error
@@ -111,7 +118,7 @@ func (r *run) keepParts(ctx context.Context, parts []journal.Part) error {
 			if canceled(ctx) {
 				return r.local(wire.List, context.Cause(ctx))
 			}
-			receipt, same, err := r.isSame(p)
+			receipt, same, err := r.isSame(ctx, p)
 			if err != nil {
 				return r.local(wire.PutPart, r.sourceError(err))
 			}
@@ -137,13 +144,13 @@ func (r *run) keepParts(ctx context.Context, parts []journal.Part) error {
 
 // isSame tells whether a part at the store has the source's bytes: by its digest,
 // or by its ETag where that is an MD5.
-func (r *run) isSame(p journal.Part) (Receipt, bool, error) {
+func (r *run) isSame(ctx context.Context, p journal.Part) (Receipt, bool, error) {
 	receipt := Receipt{Number: p.Number, Size: p.Size, ETag: p.ETag}
-	err := r.hash(r.plan.Part(p.Number), r.source, &receipt)
+	err := r.hash(ctx, r.plan.Part(p.Number), r.source, &receipt)
 	if err != nil || !p.Digest.IsZero() {
 		return receipt, receipt.Digest == p.Digest, err
 	}
-	md5, err := chunker.Sum(r.plan.Part(p.Number).Reader(r.source), chunker.MD5)
+	md5, err := chunker.Sum(&whileReader{ctx, r.plan.Part(p.Number).Reader(r.source)}, chunker.MD5)
 	return receipt, sameETag(p.ETag, md5.Hex()), err
 }
 
@@ -156,7 +163,7 @@ func (r *run) madeBefore(ctx context.Context) (bool, error) {
 	case err == nil && info.Metadata[tokenKey] == found.Token && info.Size == r.plan.Size:
 		err := r.holds(ctx, info)
 		if err == nil || errors.Is(err, ErrUnproven) && r.isUntouched(found) {
-			r.info, r.whole, r.stats.Existing = info, info.Digest, true
+			r.take(info)
 			return true, nil
 		}
 		if _, other := errors.AsType[*MismatchError](err); !other && !errors.Is(err, ErrUnproven) {
@@ -183,6 +190,7 @@ func (r *run) isUntouched(found *journal.Record) bool {
 func (r *run) headAlone(ctx context.Context) (info Info, err error) {
 	c := r.newCall(wire.Head, 0, 0)
 	defer c.pay.End()
+	c.first = !r.begun
 	err = r.do(ctx, c, func(ctx context.Context) result {
 		var err error
 		info, err = r.control.Head(ctx, r.object.Bucket, r.object.Key)

@@ -37,6 +37,7 @@ type run struct {
 
 	upload Upload      // set by create, before there are parts
 	cutOff atomic.Bool // a part was on its way when its attempt ended
+	begun  bool        // the journal is this run's: before that, what an earlier one left stays
 	orphan bool        // an attempt to create got no clear answer
 	parts  manifest
 	info   Info // what the store said at the end

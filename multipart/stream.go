@@ -1,6 +1,7 @@
 package multipart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,8 @@ const DefaultMemory = 256 << 20
 // all must have one size, it is needed for streams that are large).
 //
 // Any other error of r than io.EOF fails the upload, and no object is made of what
-// came before it. r is read by one goroutine; on a cancel UploadStream returns at
-// once, though a Read that hangs goes on until it ends.
+// came before it. r is read by one goroutine; on a cancel UploadStream returns when
+// it has cleaned up, though a Read that hangs goes on until it ends.
 //
 // A stream cannot be read again, so it is never resumed: [Options.Journal] serves to
 // clean up after a crash. An object that is there already under the same
@@ -101,6 +102,9 @@ func (r *run) sendStream(ctx context.Context, cutter *chunker.Cutter, growth chu
 			warned = true
 			r.warn(fmt.Errorf("the stream may have %d bytes at most, as its parts are: more takes an expected size, or more memory", growth.Capacity()))
 		}
+		if cutter.Size() > r.progress.total.Load() {
+			r.progress.total.Store(0) // it was expected to be shorter
+		}
 		p := piece
 		g.Go(func() error {
 			defer p.Release()
@@ -123,7 +127,7 @@ func (r *run) sendStream(ctx context.Context, cutter *chunker.Cutter, growth chu
 		return err
 	}
 	if canceled(ctx) || failed != nil {
-		return r.local(wire.PutPart, errors.Join(failed, context.Cause(ctx)))
+		return r.local(wire.PutPart, cmp.Or(context.Cause(ctx), failed))
 	}
 	return nil
 }

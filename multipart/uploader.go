@@ -127,6 +127,9 @@ func (u *Uploader) check(ctx context.Context, o Object) error {
 // Resume goes on with the upload of a file that a journal tells of, as
 // [Uploader.UploadFile] would with the same object.
 func (u *Uploader) Resume(ctx context.Context, r journal.Record) (Result, error) {
+	if endpoint := u.control.Traits().Endpoint; r.Endpoint != endpoint {
+		return Result{}, fmt.Errorf("s3://%s/%s was uploaded to %s, and this is %s", r.Bucket, r.Key, r.Endpoint, endpoint)
+	}
 	if r.Source.Path == "" {
 		return Result{}, fmt.Errorf("s3://%s/%s was uploaded from a stream, which cannot be read again", r.Bucket, r.Key)
 	}
@@ -169,12 +172,12 @@ func (r *run) uploadParts(ctx context.Context) error {
 	}
 	err = r.finish(ctx)
 	if isGone(err) {
-		r.warn(fmt.Errorf("upload %s is gone at the store: a new one is begun", r.upload.ID))
-		if err := r.clean(ctx, r.upload); err != nil {
-			r.warn(fmt.Errorf("upload %s could not be aborted: %w", r.upload.ID, err))
-		}
+		r.warn(fmt.Errorf("upload %s is of no use any more: a new one is begun (%w)", r.upload.ID, err))
+		r.drop(ctx)
+		r.anew()
 		r.parts.forget()
 		r.progress.done.Store(0)
+		r.stats.Resumed = 0
 		if err = r.start(ctx); err == nil {
 			err = r.finish(ctx)
 		}
@@ -182,10 +185,20 @@ func (r *run) uploadParts(ctx context.Context) error {
 	return err
 }
 
-// isGone tells a part that was refused because its upload does not exist.
+// isGone tells that the upload does not exist any more, or that the store asks for
+// another one.
 func isGone(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Op == wire.PutPart && statusOf(e.Err) == http.StatusNotFound && codeOf(e.Err) == "NoSuchUpload"
+	if !ok {
+		return false
+	}
+	return e.Op == wire.PutPart && isNoUpload(e.Err) || e.Op == wire.Complete && codeOf(e.Err) == "ConditionalRequestConflict"
+}
+
+// isNoUpload tells that the store does not know the upload. A 404 without a code may
+// be a proxy's.
+func isNoUpload(err error) bool {
+	return statusOf(err) == http.StatusNotFound && codeOf(err) == "NoSuchUpload"
 }
 
 // finish sends the parts and makes the object of them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -19,7 +20,8 @@ var errMintTimeout = fmt.Errorf("presign: the provider has not answered within %
 // Share returns a provider over p in which callers that want the same part at
 // the same time share one call, and all who report an expiry at the same time
 // share one Renew. A shared call is detached from its callers: one that gives
-// up does not take the others with it, and the call itself is bounded by 30 s.
+// up does not take the others with it. It ends with the last of them, or after
+// 30 s.
 // The result is a [Renewer] whether or not p is one, and safe for concurrent
 // use.
 func Share(p Provider) *Shared {
@@ -29,14 +31,14 @@ func Share(p Provider) *Shared {
 // Shared is a [Provider] made by [Share]. The zero value is not usable.
 type Shared struct {
 	provider Provider
-	presigns singleflight.Group
-	renewals singleflight.Group
+	presigns flights
+	renewals flights
 }
 
 // Presign asks the provider, or joins a caller that is already asking for the
 // same part. The headers of what it returns belong to the caller.
 func (s *Shared) Presign(ctx context.Context, p Part) (Request, error) {
-	v, err := detached(ctx, &s.presigns, identity(p), func(ctx context.Context) (any, error) {
+	v, err := s.presigns.do(ctx, identity(p), func(ctx context.Context) (any, error) {
 		return s.provider.Presign(ctx, p)
 	})
 	if err != nil {
@@ -53,23 +55,36 @@ func (s *Shared) Renew(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	_, err := detached(ctx, &s.renewals, "", func(ctx context.Context) (any, error) {
+	_, err := s.renewals.do(ctx, "", func(ctx context.Context) (any, error) {
 		return nil, renewer.Renew(ctx)
 	})
 	return err
 }
 
-// detached runs f once for all who call with the same key meanwhile, on a
-// context that keeps ctx's values but not its end.
-func detached(ctx context.Context, g *singleflight.Group, key string, f func(context.Context) (any, error)) (any, error) {
+// flights are the calls under way. The zero value is ready to use.
+type flights struct {
+	group singleflight.Group
+
+	mu   sync.Mutex
+	open map[string]*flight
+}
+
+// flight is one call, and how many wait for it.
+type flight struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiters int
+}
+
+// do runs f once for all who call with the same key meanwhile, on a context that
+// keeps ctx's values but ends only when the last of them has left.
+func (s *flights) do(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	shared := g.DoChan(key, func() (any, error) {
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), mintTimeout, errMintTimeout)
-		defer cancel()
-		return f(ctx)
-	})
+	call := s.join(ctx, key)
+	shared := s.group.DoChan(key, func() (any, error) { return f(call.ctx) })
+	defer s.leave(key, call)
 	// A provider that is deaf to its context holds up nobody for longer.
 	patience, cancel := context.WithTimeoutCause(ctx, mintTimeout, errMintTimeout)
 	defer cancel()
@@ -77,11 +92,36 @@ func detached(ctx context.Context, g *singleflight.Group, key string, f func(con
 	case r := <-shared:
 		return r.Val, r.Err
 	case <-patience.Done():
-		if context.Cause(patience) == errMintTimeout {
-			g.Forget(key)
-		}
 		return nil, context.Cause(patience)
 	}
+}
+
+func (s *flights) join(ctx context.Context, key string) *flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	call := s.open[key]
+	if call == nil {
+		call = &flight{}
+		call.ctx, call.cancel = context.WithTimeoutCause(context.WithoutCancel(ctx), mintTimeout, errMintTimeout)
+		if s.open == nil {
+			s.open = map[string]*flight{}
+		}
+		s.open[key] = call
+	}
+	call.waiters++
+	return call
+}
+
+// leave ends a call that nobody waits for any more; the next caller begins another.
+func (s *flights) leave(key string, call *flight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if call.waiters--; call.waiters > 0 {
+		return
+	}
+	call.cancel()
+	s.group.Forget(key)
+	delete(s.open, key)
 }
 
 // identity tells parts apart. A part that was read again has another checksum

@@ -13,11 +13,6 @@ import (
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// startSlack is how far an upload's beginning by the store's clock may be from
-// its journal's: stores refuse requests whose clock is off by more
-// (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html).
-const startSlack = 15 * time.Minute
-
 // cleanup is one run of uploads cleanup.
 type cleanup struct {
 	*remote
@@ -92,7 +87,7 @@ func (c *cleanup) nameless(ctx context.Context, uploads []multipart.Unfinished, 
 			continue
 		}
 		for _, u := range uploads {
-			if u.Key == r.Key && u.Initiated.Sub(r.Started).Abs() <= startSlack && c.isEmpty(ctx, u.Upload) {
+			if multipart.IsNameless(u, r) && c.isEmpty(ctx, u.Upload) {
 				found[u.ID] = true
 			}
 		}

@@ -9,17 +9,14 @@ import (
 )
 
 // resumeCommand is the command line that goes on with one job from any folder:
-// its source, its key, and every flag that was set.
+// its source, its key, and every flag that was set. What a command after -- was told
+// is left out: a stream does not go on, and it may be a password.
 func (f *cpFlags) resumeCommand(j job, c *connection) []string {
 	source := j.source
 	if !j.stream {
 		source = absolute(source)
 	}
-	words := slices.Concat([]string{"chunkup", "cp", source, j.address}, spelled(f.given, j), c.found)
-	if j.command != nil {
-		words = append(append(words, "--"), j.command...)
-	}
-	return words
+	return slices.Concat([]string{"chunkup", "cp", source, j.address}, spelled(f.given, j), c.found)
 }
 
 // spelled are the flags that were set, as words of a command line. Those that

@@ -114,8 +114,8 @@ func TestUploadsCleanup(t *testing.T) {
 		{name: "given up", parts: []string{"x"}, keep: &journal.Record{UploadID: "U1", State: journal.Aborting}, goes: true},
 		{name: "given up, live", keep: &journal.Record{UploadID: "U1", State: journal.Aborting}, live: true, left: 1},
 		{name: "given up, gone", ago: time.Hour, keep: &journal.Record{UploadID: "U9", State: journal.Aborting}},
-		{name: "orphaned", ago: time.Minute, keep: &journal.Record{State: journal.Orphaned}, goes: true},
-		{name: "orphaned, has parts", ago: time.Minute, parts: []string{"x"}, keep: &journal.Record{State: journal.Orphaned}},
+		{name: "orphaned", keep: &journal.Record{State: journal.Orphaned}, goes: true},
+		{name: "orphaned, has parts", parts: []string{"x"}, keep: &journal.Record{State: journal.Orphaned}},
 		{name: "orphaned, of another time", ago: time.Hour, keep: &journal.Record{State: journal.Orphaned}},
 		{name: "left over", keep: &journal.Record{UploadID: "U9", State: journal.Uploading, Leftover: []string{"U1"}}, goes: true, left: 1},
 	} {

@@ -61,13 +61,26 @@ type place struct{ key, id string }
 //
 // MinIO knows no prefixes here: it lists the uploads of the one key that the
 // prefix is, and none for any other prefix; for the empty one, those that were
-// begun at this server since it was started (cmd/erasure-server-pool.go).
+// begun at this server since it was started (cmd/erasure-server-pool.go). Both are
+// asked for there ([Profile.ExactPrefix]).
 func (s *Store) ListUploads(ctx context.Context, bucket, prefix string) ([]multipart.Unfinished, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
+	known := map[place]bool{}
+	uploads, err := s.listUploads(ctx, bucket, prefix, known)
+	if err != nil || !s.profile.ExactPrefix || prefix == "" {
+		return uploads, err
+	}
+	all, err := s.listUploads(ctx, bucket, "", known)
+	others := slices.DeleteFunc(all, func(u multipart.Unfinished) bool { return !strings.HasPrefix(u.Key, prefix) })
+	return append(uploads, others...), err
+}
+
+// listUploads lists those that are not known yet.
+func (s *Store) listUploads(ctx context.Context, bucket, prefix string, known map[place]bool) ([]multipart.Unfinished, error) {
 	var uploads []multipart.Unfinished
-	known, read := map[place]bool{}, map[place]bool{{}: true}
+	read := map[place]bool{{}: true}
 	in := &s3.ListMultipartUploadsInput{Bucket: &bucket}
 	if prefix != "" {
 		in.Prefix = &prefix
@@ -80,12 +93,13 @@ func (s *Store) ListUploads(ctx context.Context, bucket, prefix string) ([]multi
 		if err != nil {
 			return nil, translate(err)
 		}
+		listed, _ := http.ParseTime(headerOf(page.ResultMetadata).Get("Date")) // zero if there is none
 		end := place{aws.ToString(page.NextKeyMarker), aws.ToString(page.NextUploadIdMarker)}
 		for _, u := range page.Uploads {
 			at := place{aws.ToString(u.Key), aws.ToString(u.UploadId)}
 			if !known[at] {
 				known[at] = true
-				uploads = append(uploads, multipart.Unfinished{Initiated: aws.ToTime(u.Initiated),
+				uploads = append(uploads, multipart.Unfinished{Initiated: aws.ToTime(u.Initiated), Listed: listed,
 					Upload: multipart.Upload{Bucket: bucket, Key: at.key, ID: at.id}})
 			}
 			if page.NextKeyMarker == nil {

@@ -27,7 +27,7 @@ func TestPlainRequests(t *testing.T) {
 			s := r.store(t, provider)
 			s.Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k"})
 			s.List(t.Context(), upload)
-			s.ListUploads(t.Context(), "b", "p")
+			s.ListUploads(t.Context(), "b", "")
 			s.Complete(t.Context(), upload, multipart.Completion{})
 			s.Abort(t.Context(), upload)
 			s.Head(t.Context(), "b", "k")

@@ -23,6 +23,10 @@ type Profile struct {
 	// take: a signed Accept-Encoding, and the x-id parameter.
 	Plain bool
 
+	// ExactPrefix says that the store lists the unfinished uploads of one key, or all
+	// that it remembers, and takes no other prefix.
+	ExactPrefix bool
+
 	// Traits hold everything but the endpoint, which the client knows.
 	Traits multipart.Traits
 }
@@ -43,15 +47,6 @@ func profiles() []Profile {
 	opaque := md5(chunker.Limits{MaxPart: 4768 * mib})
 	opaque.OpaqueETag = true
 
-	// R2's limits, equal parts, checksum types and conditional operations:
-	// https://developers.cloudflare.com/r2/platform/limits,
-	// https://developers.cloudflare.com/r2/objects/multipart-objects,
-	// https://developers.cloudflare.com/r2/api/s3/api,
-	// https://developers.cloudflare.com/r2/api/s3/conditional-operations
-	r2 := fullObject
-	r2.EqualParts = true
-	r2.Limits = chunker.Limits{MaxPart: 5*gib - 5*mib, MaxObject: 5*tib - 5*gib}
-
 	return []Profile{
 		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html; the SDK's
 		// own words on CompleteMultipartUpload and PutObject for the rest.
@@ -66,7 +61,7 @@ func profiles() []Profile {
 		{Name: "gcs", PathStyle: true, Region: "auto", Plain: true, Traits: multipart.Traits{Algorithm: chunker.MD5,
 			Whole: chunker.CRC32C, OpaqueETag: true, Limits: chunker.Limits{MaxObject: 5 * tib}}},
 
-		{Name: "r2", PathStyle: true, Region: "auto", Traits: r2},
+		{Name: "r2", PathStyle: true, Region: "auto", Traits: r2()},
 
 		// It refuses S3's checksum headers (https://github.com/iterate-ch/cyberduck/issues/15841);
 		// the largest part is rclone's, "for b2 compatibility" (backend/s3/s3.go), and
@@ -74,7 +69,7 @@ func profiles() []Profile {
 		{Name: "b2", PathStyle: true, Traits: md5(chunker.Limits{MaxPart: 4768 * mib, MaxObject: 10 * tb})},
 
 		// The conformance tests run against both.
-		{Name: "minio", PathStyle: true, Region: "us-east-1", Traits: fullObject},
+		{Name: "minio", PathStyle: true, Region: "us-east-1", ExactPrefix: true, Traits: fullObject},
 		{Name: "versitygw", PathStyle: true, Region: "us-east-1", Traits: fullObject},
 
 		// Old releases know no checksums, and none says reliably how old it is.
@@ -98,6 +93,16 @@ func profiles() []Profile {
 		// 4768 MiB is the largest part that all of them take.
 		{Name: "generic", PathStyle: true, Region: "us-east-1", Plain: true, Traits: md5(chunker.Limits{MaxPart: 4768 * mib})},
 	}
+}
+
+// r2 are R2's limits, equal parts, checksum types and conditional operations:
+// https://developers.cloudflare.com/r2/platform/limits,
+// https://developers.cloudflare.com/r2/objects/multipart-objects,
+// https://developers.cloudflare.com/r2/api/s3/api,
+// https://developers.cloudflare.com/r2/api/s3/conditional-operations
+func r2() multipart.Traits {
+	return multipart.Traits{Algorithm: chunker.CRC64NVME, FullObject: true, CreateOnly: true, EqualParts: true,
+		Limits: chunker.Limits{MaxPart: 5*gib - 5*mib, MaxObject: 5*tib - 5*gib}}
 }
 
 // Names lists the profiles.

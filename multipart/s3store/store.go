@@ -119,7 +119,7 @@ func (s *Store) Abort(ctx context.Context, u multipart.Upload) error {
 	}
 	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.Bucket, Key: &u.Key, UploadId: &u.ID})
 	err = translate(err)
-	if e, ok := err.(*wire.StoreError); ok && e.Status == http.StatusNotFound {
+	if e, ok := err.(*wire.StoreError); ok && e.Status == http.StatusNotFound && e.Code == "NoSuchUpload" {
 		return nil
 	}
 	return err

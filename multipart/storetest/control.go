@@ -101,7 +101,7 @@ func (m *Mem) ListUploads(ctx context.Context, bucket, prefix string) (uploads [
 		defer m.mu.Unlock()
 		for id, up := range m.uploads {
 			if up.intent.Bucket == bucket && strings.HasPrefix(up.intent.Key, prefix) {
-				uploads = append(uploads, multipart.Unfinished{Initiated: up.begun,
+				uploads = append(uploads, multipart.Unfinished{Initiated: up.begun, Listed: time.Now(),
 					Upload: multipart.Upload{Bucket: bucket, Key: up.intent.Key, ID: id}})
 			}
 		}
