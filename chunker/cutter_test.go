@@ -151,6 +151,21 @@ func TestCutterSizes(t *testing.T) {
 	}
 }
 
+// A growth that holds nothing takes the empty stream, whose end is read once, and
+// no other as if it were that.
+func TestCutterOfNothing(t *testing.T) {
+	var g chunker.Growth
+	for data, ended := range map[string]bool{"": true, "a": false, "ab": false} {
+		for _, together := range []bool{false, true} {
+			r := &script{data: []byte(data), sizes: []int{1}, together: together, end: io.EOF}
+			sizes, _, err := cutAll(t, chunker.NewCutter(r, g, chunker.NewMemory(10)), g)
+			if _, long := errors.AsType[*chunker.LimitError](err); (err == io.EOF) != ended || long == ended || ended != slices.Equal(sizes, []int64{0}) {
+				t.Errorf("%q, end together %t: %d, %v", data, together, sizes, err)
+			}
+		}
+	}
+}
+
 // R18 (https://github.com/owncloud/ocis/issues/10775): the limit of parts ended
 // the stream as if it were its end. R11
 // (https://github.com/aws/aws-cli/issues/6120): part 10,001 was sent.

@@ -25,15 +25,11 @@ func (g Growth) PartSize(n int) int64 {
 		return 0
 	}
 	size := g.First
-	switch {
-	case n <= g.Kept:
+	if n <= g.Kept {
 		return size
-	case g.Every < 1:
-		return max(size, g.Max)
 	}
-	for n > g.Every && size < g.Max {
+	for every := max(g.Every, 0); n > every && size < g.Max; n -= every {
 		size = min(doubled(size), g.Max)
-		n -= g.Every
 	}
 	return size
 }

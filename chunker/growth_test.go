@@ -149,6 +149,10 @@ func TestGrowthOfAnything(t *testing.T) {
 			t.Errorf("%+v: capacity %d, parts %d, %d", g, g.Capacity(), g.PartSize(2), g.PartSize(3))
 		}
 	}
+	g = chunker.Growth{First: 5, Every: -5, Max: 50, Parts: math.MaxInt}
+	if g.PartSize(math.MaxInt) != 50 {
+		t.Errorf("%+v: last part %d", g, g.PartSize(math.MaxInt))
+	}
 	g = chunker.Growth{First: 5, Kept: math.MaxInt, Every: 1, Max: 50, Parts: 3}
 	if g.Capacity() != 15 || g.PartSize(3) != 5 {
 		t.Errorf("%+v: capacity %d, part %d", g, g.Capacity(), g.PartSize(3))
