@@ -166,11 +166,12 @@ func (r *run) tryControl(ctx context.Context, op wire.Operation, f func(context.
 
 // Abort drops an unfinished upload and its parts at the store, again until no part
 // is left, and the journal that is about it. An upload that is gone is a success; one
-// that another process is at work on is a *journal.LockedError.
+// that another process is at work on, as far as the journals tell, is a
+// *journal.LockedError.
 func (u *Uploader) Abort(ctx context.Context, up Upload) error {
 	o := Object{Bucket: up.Bucket, Key: up.Key}
 	k, err := u.claim(o, nil, chunker.Plan{}, true)
-	if err != nil {
+	if err != nil && !u.isAnother(err, up) {
 		return err
 	}
 	r := u.newRun(o, nil, chunker.Plan{}, k)
@@ -184,4 +185,17 @@ func (u *Uploader) Abort(ctx context.Context, up Upload) error {
 	}
 	r.dropLeftover(ctx)
 	return k.forget(false)
+}
+
+// isAnother reports that the journal which another process has open is about another
+// upload of the same key: this one is nobody's.
+func (u *Uploader) isAnother(err error, up Upload) bool {
+	locked, ok := errors.AsType[*journal.LockedError](err)
+	if !ok {
+		return false
+	}
+	entries, _ := u.options.Journal.List() // what cannot be read tells nothing
+	return slices.ContainsFunc(entries, func(e journal.Entry) bool {
+		return e.Path == locked.Path && e.Err == nil && e.Record.UploadID != "" && e.Record.UploadID != up.ID
+	})
 }

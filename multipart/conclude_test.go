@@ -20,7 +20,7 @@ import (
 
 // A store that would not list, for whatever reason, does not cost the earlier run's work.
 func TestListRefusedOtherwise(t *testing.T) {
-	for _, f := range []storetest.Fault{{Status: 405, Code: "MethodNotAllowed"}, {Status: 400, Code: "InvalidToken"}, {Status: 302}} {
+	for _, f := range []storetest.Fault{{Status: 405, Code: "MethodNotAllowed"}, {Status: 400, Code: "InvalidToken"}, {Status: 302}, {Status: 501, Code: "NotImplemented"}} {
 		t.Run(f.Code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := newKept(t)

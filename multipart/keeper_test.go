@@ -203,6 +203,23 @@ func TestResumeKeepsTheJournalInAnOutage(t *testing.T) {
 	}
 }
 
+// Nor is what it left, of an upload that does not go on, forgotten before it is dropped.
+func TestOutageKeepsWhatIsToBeDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, o := newKept(t), object
+		k.interrupt(t)
+		k.options.PartSize *= 2 // stale
+		o.CreateOnly = true
+		k.Script(storetest.Fault{Op: wire.Head, Times: 5, Status: 500, Code: "InternalError"})
+		_, err := k.run(t, o)
+		if statusIn(err) != 500 || len(k.journals(t)) != 1 || k.Uploads() != 1 {
+			t.Fatalf("err = %v, journals %+v", err, k.journals(t))
+		}
+		_, err = k.run(t, o)
+		k.finished(t, err)
+	})
+}
+
 // An upload that was begun under another idempotency key is not this one.
 func TestResumeUnderAnotherKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -260,4 +277,29 @@ func TestIsNameless(t *testing.T) {
 			t.Error(name)
 		}
 	}
+}
+
+// A live journal protects its own upload, and no other of the same key.
+func TestAbortBesidesALiveUpload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.interrupt(t)
+		r := k.journals(t)[0].Record
+		old, _ := k.Mem.Create(t.Context(), multipart.Intent{Bucket: "bucket", Key: "key"})
+		claim, err := k.dir.Claim("http://mem", "bucket", "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := k.uploader(t, k.Mem, k.Mem)
+		err = u.Abort(t.Context(), multipart.Upload{Bucket: "bucket", Key: "key", ID: r.UploadID})
+		if _, locked := errors.AsType[*journal.LockedError](err); !locked {
+			t.Errorf("the live one: %v", err)
+		}
+		if err := u.Abort(t.Context(), old); err != nil || k.Uploads() != 1 {
+			t.Errorf("the old one: %v, %d are left", err, k.Uploads())
+		}
+		if err := claim.Release(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -16,25 +16,33 @@ import (
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
-// Who may write but not look: what the answer to Complete itself contradicts is no success.
-func TestWrongETagAndNoHead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, nil)
-		tr := l.Traits()
-		tr.Algorithm, tr.FullObject = chunker.MD5, false
-		l.SetTraits(tr)
-		l.EditInfo = func(op wire.Operation, i *multipart.Info) {
-			i.Digest = chunker.Digest{}
-			if op == wire.Complete {
-				i.ETag = `"0123456789abcdef0123456789abcdef-3"` // of other parts
-			}
-		}
-		l.Script(storetest.Fault{Op: wire.Head, Times: -1, Status: 403, Code: "AccessDenied"})
-		_, err := l.upload(t.Context(), randomBytes(3*64*kib))
-		if err == nil {
-			t.Error("success, although the store named the ETag of another object")
-		}
-	})
+// What the answer to Complete says of the object holds, also for who may write but not
+// look: an ETag of other parts is no success.
+func TestWrongETag(t *testing.T) {
+	for name, faults := range map[string][]storetest.Fault{
+		"may look":     nil,
+		"may not look": {{Op: wire.Head, Times: -1, Status: 403, Code: "AccessDenied"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, nil)
+				tr := l.Traits()
+				tr.Algorithm, tr.FullObject = chunker.MD5, false
+				l.SetTraits(tr)
+				l.EditInfo = func(op wire.Operation, i *multipart.Info) {
+					i.Digest = chunker.Digest{}
+					if op == wire.Complete {
+						i.ETag = `"0123456789abcdef0123456789abcdef-3"`
+					}
+				}
+				l.Script(faults...)
+				_, err := l.upload(t.Context(), randomBytes(3*64*kib))
+				if m, _ := errors.AsType[*multipart.MismatchError](err); m == nil || m.What != "ETag" {
+					t.Errorf("the store named the ETag of another object: %v", err)
+				}
+			})
+		})
+	}
 }
 
 // A new upload that may only create is refused by an open breaker like any other.

@@ -173,6 +173,41 @@ func TestListUploads(t *testing.T) {
 	}
 }
 
+// exactServer is uploadsServer as MinIO lists: the uploads of the one key that the
+// prefix is; for none, those that it remembers.
+type exactServer struct {
+	uploadsServer
+	remembered []begun
+}
+
+func (e *exactServer) answer(w http.ResponseWriter, req *http.Request) {
+	server := e.uploadsServer
+	if key := req.FormValue("prefix"); key != "" {
+		server.uploads = slices.DeleteFunc(slices.Clone(e.uploads), func(b begun) bool { return b.Key != key })
+	} else {
+		server.uploads = e.remembered
+	}
+	server.answer(w, req)
+}
+
+// A store that takes no prefix but a whole key is asked for all that it remembers as
+// well: each upload is listed once, and none of another prefix.
+func TestListUploadsOfExactKeys(t *testing.T) {
+	at := "2026-01-02T03:04:05.000Z"
+	old, known, below, other := begun{"a", "u1", at}, begun{"a", "u2", at}, begun{"a/b", "u3", at}, begun{"b", "u4", at}
+	for prefix, want := range map[string][]string{"a": {"u1", "u2", "u3"}, "a/": {"u3"}, "": {"u2", "u3", "u4"}, "c": nil} {
+		s := exactServer{uploadsServer{page: 4, uploads: []begun{old, known, below, other}}, []begun{known, below, other}}
+		uploads, err := record(t, s.answer).store(t, "minio").ListUploads(t.Context(), "b", prefix)
+		var ids []string
+		for _, u := range uploads {
+			ids = append(ids, u.ID)
+		}
+		if err != nil || !slices.Equal(ids, want) {
+			t.Errorf("%q: %q, want %q; err = %v", prefix, ids, want, err)
+		}
+	}
+}
+
 // A proxy's page is not an empty list.
 func TestListOfAPage(t *testing.T) {
 	r := record(t, func(w http.ResponseWriter, _ *http.Request) {

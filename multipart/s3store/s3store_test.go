@@ -178,9 +178,14 @@ func TestAbortOfNothing(t *testing.T) {
 	if err := r.store(t, "aws").Abort(t.Context(), upload); err != nil {
 		t.Error(err)
 	}
-	r = record(t, answerXML(403, "<Error><Code>AccessDenied</Code></Error>"))
-	if err := r.store(t, "aws").Abort(t.Context(), upload); err == nil {
-		t.Error("no error for a refusal")
+	for _, other := range []func(http.ResponseWriter, *http.Request){
+		answerXML(403, "<Error><Code>AccessDenied</Code></Error>"),
+		answerXML(404, "<Error><Code>NoSuchBucket</Code></Error>"),
+		answerXML(404, "<html><body>Not Found</body></html>"), // a proxy's
+	} {
+		if err := record(t, other).store(t, "aws").Abort(t.Context(), upload); err == nil {
+			t.Error("no error for a refusal")
+		}
 	}
 }
 
