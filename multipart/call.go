@@ -41,6 +41,7 @@ type call struct {
 	stretch   int       // the next send deadline is so many times as long
 	remints   int       // in a row
 	rereads   int
+	looks     int       // for an object that may be on its way
 	mintless  int       // attempts in a row for which there was no request
 	minted    time.Time // the last request
 	request   presign.Request

@@ -210,6 +210,12 @@ func (r *run) lookUp(ctx context.Context, c *call, doubt *ambiguity) (again bool
 	switch {
 	case statusOf(listErr) == http.StatusNotFound && err == nil:
 		return false, r.fail(c, errors.New("another object is under the key and the upload is gone: it was overwritten or aborted"), nil)
+	case statusOf(listErr) == http.StatusNotFound && c.looks < underWayLooks:
+		if err := r.endpoint.awake.sleep(ctx, underWayWait<<c.looks); err != nil {
+			return false, r.unknown(c, doubt.err, err)
+		}
+		c.looks++
+		return r.lookUp(ctx, c, doubt) // the store may still be at work on it
 	case statusOf(listErr) == http.StatusNotFound:
 		return false, r.fail(c, fmt.Errorf("the upload is gone and made no object: %w", doubt.err), nil)
 	case listErr != nil:

@@ -65,7 +65,7 @@ func (r *run) start(ctx context.Context) error {
 func (r *run) resume(ctx context.Context) (done bool, err error) {
 	found := r.state.found
 	r.upload = Upload{Bucket: found.Bucket, Key: found.Key, ID: found.UploadID}
-	listed, err := r.listed(ctx)
+	listed, err := r.listSettled(ctx)
 	switch {
 	case isNoUpload(err):
 		done, err := r.madeBefore(ctx)
@@ -88,6 +88,36 @@ func (r *run) resume(ctx context.Context) (done bool, err error) {
 	// An earlier Complete may be applied yet: that it was sent is not forgotten.
 	r.keep(r.state.note(found.State, nil))
 	return false, nil
+}
+
+// How often, and how long at first, what an earlier Complete has left is looked at
+// again: while a store is at work on it, one of them has the upload no more and the
+// object not yet.
+const (
+	underWayLooks = 6
+	underWayWait  = 250 * time.Millisecond // doubles
+)
+
+// listSettled lists the parts of an upload that an earlier run had perhaps completed,
+// again if they seem to be on their way into the object.
+func (r *run) listSettled(ctx context.Context) ([]journal.Part, error) {
+	found := r.state.found
+	for look := 1; ; look++ {
+		listed, err := r.listed(ctx)
+		missing := isNoUpload(err) || err == nil && len(listed) < len(found.Parts)
+		if found.State != journal.Completing || !missing || look == underWayLooks || isNoUpload(err) && r.isMade(ctx) {
+			return listed, err
+		}
+		if err := r.endpoint.awake.sleep(ctx, underWayWait<<(look-1)); err != nil {
+			return nil, r.local(wire.List, err)
+		}
+	}
+}
+
+// isMade reports that the object is there, or that nobody will say.
+func (r *run) isMade(ctx context.Context) bool {
+	info, err := r.headAlone(ctx)
+	return err == nil && info.Metadata[tokenKey] == r.state.found.Token || err != nil && statusOf(err) != http.StatusNotFound
 }
 
 // listed asks the store for the upload's parts.

@@ -142,3 +142,81 @@ func (s *slowRenew) Renew(ctx context.Context) error {
 	time.Sleep(time.Second)
 	return nil
 }
+
+// lagging shows an object only some time after the upload has become it.
+type lagging struct {
+	*storetest.Mem
+	lag  time.Duration
+	from time.Time
+}
+
+func (l *lagging) Head(ctx context.Context, bucket, key string) (multipart.Info, error) {
+	info, err := l.Mem.Head(ctx, bucket, key)
+	if err == nil && l.from.IsZero() {
+		l.from = time.Now().Add(l.lag)
+	}
+	if err == nil && time.Now().Before(l.from) {
+		return multipart.Info{}, wire.NewStoreError(404, nil, "NotFound", "")
+	}
+	return info, err
+}
+
+// A store that is still at work on a Complete whose answer was lost has the upload no
+// more and the object not yet: that is waited for, and nothing is sent again.
+func TestCompleteUnderWay(t *testing.T) {
+	for lag, made := range map[time.Duration]bool{3 * time.Second: true, time.Minute: false} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newKept(t)
+			k.Script(storetest.Fault{Op: wire.Complete, Apply: true, Reset: true})
+			store := &lagging{Mem: k.Mem, lag: lag}
+			_, err := k.uploader(t, store, k.Mem).UploadFile(t.Context(), object, k.path)
+			if made != (err == nil) {
+				t.Errorf("after %v: %v", lag, err)
+			}
+			k.wantRequests(t, wire.PutPart, 12)
+		})
+		synctest.Test(t, func(t *testing.T) {
+			k := newKept(t)
+			ctx, die := context.WithCancel(t.Context())
+			k.Script(storetest.Fault{Op: wire.Complete, Apply: true, Stall: true}, storetest.Fault{Op: wire.Head, Stall: true})
+			time.AfterFunc(time.Minute, die)
+			_, _ = k.uploader(t, k.Mem, k.Mem).UploadFile(ctx, object, k.path)
+			sent := k.Count(wire.PutPart)
+			store := &lagging{Mem: k.Mem, lag: lag}
+			r, err := k.uploader(t, store, k.Mem).UploadFile(t.Context(), object, k.path)
+			if err != nil || r.Existing != made || made != (k.Count(wire.PutPart) == sent) {
+				t.Errorf("after %v: %d parts sent again, %+v, %v", lag, k.Count(wire.PutPart)-sent, r, err)
+			}
+		})
+	}
+}
+
+// hiding lists no parts for a while.
+type hiding struct {
+	*storetest.Mem
+	times int
+}
+
+func (h *hiding) List(ctx context.Context, u multipart.Upload) ([]multipart.Receipt, error) {
+	if h.times--; h.times >= 0 {
+		return nil, nil
+	}
+	return h.Mem.List(ctx, u)
+}
+
+// Parts that the journal knows, of an upload whose Complete was sent, are looked for
+// again before they are sent again.
+func TestPartsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		ctx, die := context.WithCancel(t.Context())
+		k.Script(storetest.Fault{Op: wire.Complete, Stall: true}, storetest.Fault{Op: wire.Head, Stall: true})
+		time.AfterFunc(time.Minute, die)
+		_, _ = k.uploader(t, k.Mem, k.Mem).UploadFile(ctx, object, k.path)
+		r, err := k.uploader(t, &hiding{k.Mem, 3}, k.Mem).UploadFile(t.Context(), object, k.path)
+		k.finished(t, err)
+		if r.Resumed != 12 {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -74,6 +74,7 @@ func TestNamelessIsLookedForOnce(t *testing.T) {
 		k := newKept(t)
 		k.creating(t)
 		k.Mem.Create(t.Context(), multipart.Intent{Bucket: "bucket", Key: "key"})
+		time.Sleep(time.Hour)
 		k.Script(storetest.Fault{Op: wire.ListUploads, Times: -1, Until: time.Now().Add(time.Minute), Status: 503, Code: "SlowDown"})
 		for range 2 {
 			if _, err := k.run(t, object); err != nil {
