@@ -10,7 +10,6 @@ import (
 
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/journal"
-	"github.com/chunkup/chunkup/multipart/wire"
 )
 
 // cleanup is one run of uploads cleanup.
@@ -30,7 +29,7 @@ type removedLine struct {
 // run drops what is old and nobody's, what was given up, and the journals that
 // are about nothing then.
 func (c *cleanup) run(ctx context.Context) error {
-	uploads, err := c.unfinished(ctx)
+	uploads, err := c.uploader.Uploads(ctx, c.dest.bucket, c.dest.key)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (c *cleanup) run(ctx context.Context) error {
 func (c *cleanup) drop(ctx context.Context, u multipart.Unfinished, o owner) error {
 	verb, err := "would remove", error(nil)
 	if !c.rehearse {
-		verb, err = "removed", c.uploader.Abort(ctx, u.Upload)
+		verb, err = "removed", c.abort(ctx, u.Upload)
 	}
 	l := removedLine{c.newUploadLine("removed", u, o), c.rehearse, textOf(err)}
 	if err != nil {
@@ -81,7 +80,7 @@ func (c *cleanup) drop(ctx context.Context, u multipart.Unfinished, o owner) err
 // orphaned journal, begun when that says, without a single part.
 func (c *cleanup) nameless(ctx context.Context, uploads []multipart.Unfinished, journals owners) map[string]bool {
 	found := map[string]bool{}
-	for _, x := range journals {
+	for _, x := range journals.here {
 		r := x.Record
 		if x.Live || r.State != journal.Orphaned || r.UploadID != "" {
 			continue
@@ -97,17 +96,13 @@ func (c *cleanup) nameless(ctx context.Context, uploads []multipart.Unfinished, 
 
 // isEmpty tells that the store has no part of an upload.
 func (c *cleanup) isEmpty(ctx context.Context, u multipart.Upload) bool {
-	var parts []multipart.Receipt
-	err := c.persist(ctx, wire.List, func(ctx context.Context) (err error) {
-		parts, err = c.control.List(ctx, u)
-		return err
-	})
+	parts, err := c.uploader.Parts(ctx, u)
 	return err == nil && len(parts) == 0
 }
 
 // settle removes the journals of uploads that were given up and are gone.
 func (c *cleanup) settle(journals owners, failed map[string]bool) (err error) {
-	for _, x := range journals {
+	for _, x := range journals.here {
 		if c.rehearse || x.Live || !givenUp(x.Record) || failed[x.Record.Key] || !strings.HasPrefix(x.Record.Key, c.dest.key) {
 			continue
 		}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -16,17 +18,17 @@ func (f *cpFlags) resumeCommand(j job, c *connection) []string {
 	if !j.stream {
 		source = absolute(source)
 	}
-	return slices.Concat([]string{"chunkup", "cp", source, j.address}, spelled(f.given, j), c.found)
+	return slices.Concat([]string{"chunkup", "cp", source, j.address}, spelled(f.given, j.scheme, j.stream), c.found)
 }
 
-// spelled are the flags that were set, as words of a command line. Those that
-// make no sense for the job or name a path from here are left out or made
-// absolute.
-func spelled(set *pflag.FlagSet, j job) []string {
+// spelled are the flags that were set, as words of a command line. Those that a
+// variable has set and that make no sense for the destination or the source are left
+// out, and a path from here is made absolute.
+func spelled(set *pflag.FlagSet, scheme string, stream bool) []string {
 	var words []string
 	set.VisitAll(func(f *pflag.Flag) {
 		switch {
-		case !isSet(f), f.Name == "dry-run", f.Name == "expected-size" && !j.stream:
+		case !isSet(f), f.Name == "dry-run", f.Name == "expected-size" && !stream, slices.Contains(senseless(scheme), f.Name):
 		case f.Value.Type() == "k=v":
 			for _, p := range f.Value.(*pairs).list {
 				words = append(words, "--"+f.Name, p[0]+"="+p[1])
@@ -50,17 +52,20 @@ func isSet(f *pflag.Flag) bool { return f.Changed || f.Annotations[setByVariable
 // storeWords are those of a cp command line that say which store, how to speak to
 // it, and where its journal is.
 func storeWords(command []string) []string {
-	if len(command) < 2 {
+	if !isCp(command) {
 		return nil
 	}
 	f := &cpFlags{}
-	set := pflag.NewFlagSet("cp", pflag.ContinueOnError)
-	store := f.groups(set)[0].set
-	store.AddFlag(set.Lookup("state-dir"))
+	set, abort := pflag.NewFlagSet("cp", pflag.ContinueOnError), pflag.NewFlagSet("abort", pflag.ContinueOnError)
+	f.groups(set)
+	for _, flag := range append(slices.Sorted(maps.Keys(askingStore)), "state-dir") {
+		abort.AddFlag(set.Lookup(flag))
+	}
 	if set.Parse(command[2:]) != nil {
 		return nil // it is of another version
 	}
-	return spelled(store, job{})
+	scheme, _, _ := strings.Cut(command[3], "://")
+	return spelled(abort, scheme, false)
 }
 
 // abortCommand is the command line that drops an upload at the store.

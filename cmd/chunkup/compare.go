@@ -14,7 +14,6 @@ import (
 
 	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart"
-	"github.com/chunkup/chunkup/multipart/wire"
 )
 
 // How an object is read: so many bytes at once, so many times at once. Together
@@ -27,17 +26,10 @@ const (
 // compare downloads the object and compares it with the file. The whole of it is
 // read from one version of the object.
 func (r *remote) compare(ctx context.Context, file *chunker.File) error {
-	reader, ok := r.control.(multipart.RangeReader)
-	if !ok {
-		return usagef("this store's objects cannot be read")
-	}
-	var info multipart.Info
-	err := r.persist(ctx, wire.Head, func(ctx context.Context) (err error) {
-		info, err = r.control.Head(ctx, r.dest.bucket, r.dest.key)
-		return err
-	})
+	object := multipart.Object{Bucket: r.dest.bucket, Key: r.dest.key}
+	info, err := r.uploader.Head(ctx, object)
 	if err != nil {
-		return fmt.Errorf("%s: %w", show(r.dest.address(r.dest.key)), err)
+		return err
 	}
 	if info.Size != file.Size() {
 		return &multipart.MismatchError{What: "size", Want: strconv.FormatInt(file.Size(), 10), Got: strconv.FormatInt(info.Size, 10)}
@@ -52,13 +44,9 @@ func (r *remote) compare(ctx context.Context, file *chunker.File) error {
 			break
 		}
 		g.Go(func() error {
-			var got []byte
-			err := r.persist(ctx, wire.ReadRange, func(ctx context.Context) (err error) {
-				got, err = reader.ReadRange(ctx, r.dest.bucket, r.dest.key, info.ETag, p.Offset, p.Size)
-				return err
-			})
+			got, err := r.uploader.ReadRange(ctx, object, info.ETag, p.Offset, p.Size)
 			if err != nil {
-				return fmt.Errorf("read bytes %d to %d of %s: %w", p.Offset, p.Offset+p.Size-1, show(r.dest.address(r.dest.key)), err)
+				return fmt.Errorf("bytes %d to %d: %w", p.Offset, p.Offset+p.Size-1, err)
 			}
 			return c.hold(p, got)
 		})

@@ -13,6 +13,10 @@ import (
 	"github.com/chunkup/chunkup/multipart/journal"
 )
 
+// abortLimit is how long what was sent of an upload that failed, or was interrupted,
+// is tried to be dropped: somebody is waiting.
+const abortLimit = 10 * time.Second
+
 func newCp(e env) *cobra.Command {
 	var f cpFlags
 	cmd := &cobra.Command{
@@ -56,15 +60,15 @@ func (f *cpFlags) copy(ctx context.Context, e env, jobs []job, dest destination)
 	s := &session{flags: f, env: e, printer: p, began: time.Now(), totals: totals{files: len(jobs)}}
 	var c *connection
 	var err error
-	s.journals, err = f.state.keep(e.getenv, jobs, func(j job, err error) {
-		p.event(j, multipart.Event{Kind: multipart.Warned, Time: time.Now(), Err: err})
-	})
+	var warning error
+	s.journals, warning, err = f.state.keep(e.getenv, jobs)
 	if err == nil {
 		c, err = connect(ctx, &f.store, &f.tuning, dest, p.breaker)
 	}
 	if err == nil {
 		s.connection = c
 		if err = f.fit(jobs, c.control.Traits()); err == nil {
+			s.warn(jobs, warning)
 			s.uploadAll(ctx, jobs)
 		}
 		err = errors.Join(err, c.end())
@@ -94,14 +98,40 @@ type session struct {
 	totals totals
 }
 
+// warn says what is true of all jobs.
+func (s *session) warn(jobs []job, warning error) {
+	if warning == nil {
+		return
+	}
+	for _, j := range jobs {
+		s.printer.event(j, multipart.Event{Kind: multipart.Warned, Time: time.Now(), Err: warning})
+	}
+}
+
 // uploadAll uploads the jobs, some at a time. A failure of one does not end the
-// others.
+// others. Of an interrupt it is said at once that it was heard.
 func (s *session) uploadAll(ctx context.Context, jobs []job) {
+	said := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		defer close(said)
+		if context.Cause(ctx) == error(errInterrupted) {
+			s.printer.stopping()
+		}
+	})
+	defer func() {
+		if !forget() {
+			<-said
+		}
+	}()
 	var g errgroup.Group
 	g.SetLimit(s.flags.tuning.files())
 	for _, j := range jobs {
 		g.Go(func() error {
-			s.count(s.upload(ctx, j))
+			out := s.upload(ctx, j)
+			if ctx.Err() != nil {
+				<-said // before what came of it
+			}
+			s.count(out)
 			return nil
 		})
 	}
@@ -112,8 +142,7 @@ func (s *session) upload(ctx context.Context, j job) outcome {
 	out := outcome{job: j}
 	object := j.object
 	object.Command = s.flags.resumeCommand(j, s.connection)
-	o := s.flags.tuning.uploader()
-	o.Endpoint, o.Journal = s.connection.endpoint, s.journals
+	o := s.options()
 	o.OnEvent = func(e multipart.Event) {
 		if e.UploadID != "" {
 			s.env.begun.began(openUpload{j.dest, e.UploadID, s.hints(j, object.Command, e.UploadID)})
@@ -122,14 +151,15 @@ func (s *session) upload(ctx context.Context, j job) outcome {
 	}
 	u, err := multipart.New(s.connection.control, s.connection.provider, &o)
 	if err != nil {
-		out.err = usagef("%w", err)
+		out.err = err
 		return out
 	}
 	out.result, out.err = s.send(ctx, u, object, j)
 	if out.err == nil && s.connection.verify {
-		out.err = verify(ctx, s.connection.control, out.result)
+		out.err = verify(ctx, s.connection.control, out.result, j.dest)
 		out.verified = out.err == nil
 	}
+	out.err = named(out.err, destination{scheme: j.scheme})
 	if e, ok := errors.AsType[*multipart.Error](out.err); ok && (e.Journal != "" || e.Abort != nil) {
 		out.hints = s.hints(j, object.Command, e.UploadID)
 		if e.Journal == "" {
@@ -138,6 +168,13 @@ func (s *session) upload(ctx context.Context, j job) outcome {
 	}
 	s.env.begun.ended(j.dest)
 	return out
+}
+
+// options are those of all uploads.
+func (s *session) options() multipart.Options {
+	o := s.flags.tuning.uploader()
+	o.Endpoint, o.Journal, o.AbortTimeout = s.connection.endpoint, s.journals, abortLimit
+	return o
 }
 
 // hints are how to go on with a job and how to clean up after it.
@@ -154,7 +191,9 @@ func (s *session) hints(j job, resume []string, id string) hints {
 
 // count tells how a job ended and adds it to the totals.
 func (s *session) count(o outcome) {
-	o.code = exitCode(o.err)
+	if o.code = exitCode(o.err); o.code == exitUsage {
+		o.code = exitFailed // it was right when the command began
+	}
 	s.mu.Lock()
 	s.totals.add(o)
 	s.mu.Unlock()

@@ -210,3 +210,22 @@ func TestBrokenOutput(t *testing.T) {
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// A command that cannot be started is a failure as any other, and the store has
+// nothing.
+func TestCommandThatIsNone(t *testing.T) {
+	isolate(t)
+	f := newFake(t)
+	path := file(t, "data", "no program")
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.cp(t, "-", "s3://bucket/key", "--provider", "minio", "--", path).want(t, exitFailed).oneLine(t, "exec format error")
+	lines := jsonLines(t, f.cp(t, "--json", "-", "s3://bucket/key", "--provider", "minio", "--", path).want(t, exitFailed).stdout)
+	if n := len(lines); n != 2 || lines[0]["exit"] != 1. || lines[1]["exit"] != 1. {
+		t.Errorf("%v", lines)
+	}
+	if len(f.requests) != 0 {
+		t.Errorf("the store got %d requests", len(f.requests))
+	}
+}

@@ -26,7 +26,7 @@ type destination struct {
 }
 
 var (
-	schemePattern = regexp.MustCompile(`^([a-z][a-z0-9]*)://(.*)$`)
+	schemePattern = regexp.MustCompile(`(?s)^([a-z][a-z0-9]*)://(.*)$`)
 	// Wider than S3's rule (3 to 63 characters), because other stores' are: which
 	// names there can be is the store's to say.
 	bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
@@ -37,7 +37,7 @@ var (
 func parseDestination(text string) (destination, error) {
 	m := schemePattern.FindStringSubmatch(text)
 	if m == nil || m[1] != schemeS3 && m[1] != schemeSandbox {
-		return destination{}, usagef("destination %s: use s3://bucket/key or sandbox://bucket/key, nothing else is supported", show(text))
+		return destination{}, usagef("destination %s: use s3://bucket/key or sandbox://bucket/key, nothing else is supported", show(withoutSecrets(text)))
 	}
 	bucket, key, _ := strings.Cut(m[2], "/")
 	if !bucketPattern.MatchString(bucket) {

@@ -80,9 +80,11 @@ func (p *pairs) String() string { return "" }
 // Type implements pflag.Value.
 func (p *pairs) Type() string { return "k=v" }
 
+const variablePrefix = "CHUNKUP_"
+
 // variable is the environment variable that sets a flag.
 func variable(name string) string {
-	return "CHUNKUP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
 // setByVariable is the annotation of a flag that its variable has set.
@@ -97,7 +99,10 @@ func fromEnvironment(set *pflag.FlagSet, getenv func(string) string) error {
 		if failed != nil || f.Changed || f.Name == "help" || text == "" {
 			return
 		}
-		if err := f.Value.Set(text); err != nil {
+		switch err := f.Value.Set(text); {
+		case err != nil && mayBeSecret(f):
+			failed = usagef("invalid value of %s: %w", variable(f.Name), err)
+		case err != nil:
 			failed = usagef("invalid value %q of %s: %w", text, variable(f.Name), err)
 		}
 		f.Annotations = map[string][]string{setByVariable: {text}}

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"net/url"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -116,26 +113,25 @@ func (o *outputFlags) define(set *pflag.FlagSet) {
 
 // checkScheme refuses what cannot be said about the kind of store.
 func (s *storeFlags) checkScheme(given *pflag.FlagSet, d destination) error {
-	if d.scheme != schemeSandbox {
-		if given.Changed("sandbox-dir") {
-			return usagef("--sandbox-dir makes no sense without sandbox://")
-		}
-		return nil
-	}
-	for _, name := range []string{"endpoint-url", "region", "profile", "no-verify-ssl", "ca-bundle", "provider", "addressing"} {
-		if given.Changed(name) {
+	for _, name := range senseless(d.scheme) {
+		switch {
+		case !given.Changed(name):
+		case d.scheme == schemeSandbox:
 			return usagef("--%s makes no sense with sandbox://, which brings its own store", name)
+		default:
+			return usagef("--%s makes no sense without sandbox://", name)
 		}
 	}
 	return nil
 }
 
-func parseEndpoint(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%q is not an address such as https://s3.example.com", text)
+// senseless are the flags that say nothing about the kind of store that a scheme
+// stands for.
+func senseless(scheme string) []string {
+	if scheme == schemeSandbox {
+		return []string{"endpoint-url", "region", "profile", "no-verify-ssl", "ca-bundle", "provider", "addressing"}
 	}
-	return text, nil
+	return []string{"sandbox-dir"}
 }
 
 // parseChecksum returns nil for auto.

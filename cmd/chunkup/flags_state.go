@@ -28,41 +28,72 @@ func (s *stateFlags) defineDir(set *pflag.FlagSet) {
 	define(set, &s.dir, label{"state-dir", "", "", "DIR", "folder of the journals of unfinished uploads; chunkup in the user's state folder when not given"}, parsePath)
 }
 
-// journals is the folder of the journals. It need not exist.
-func (s *stateFlags) journals(getenv func(string) string) *journal.Dir {
+// errNoHome means that there is no telling where the user's state folder is.
+var errNoHome = errors.New("there is no home folder")
+
+// journals is the folder of the journals. It need not exist, but one that was named
+// must be a folder if it does.
+func (s *stateFlags) journals(getenv func(string) string) (*journal.Dir, error) {
 	if s.dir != "" {
-		return journal.Open(absolute(s.dir))
+		if info, err := os.Stat(s.dir); err == nil && !info.IsDir() {
+			return nil, usagef("--state-dir: %s is not a folder", show(s.dir))
+		}
+		return journal.Open(absolute(s.dir)), nil
 	}
 	home := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(home) {
+		if _, err := os.UserHomeDir(); err != nil {
+			return nil, errNoHome // a folder in / would be made instead
+		}
 		home = xdg.StateHome
 	}
-	return journal.Open(filepath.Join(home, "chunkup"))
+	return journal.Open(filepath.Join(home, "chunkup")), nil
+}
+
+// list is the folder for the commands that are about nothing else.
+func (s *stateFlags) list(getenv func(string) string) (*journal.Dir, error) {
+	dir, err := s.journals(getenv)
+	if errors.Is(err, errNoHome) {
+		return nil, usagef("%w: name the folder with --state-dir", err)
+	}
+	return dir, err
 }
 
 // keep is the folder for the journals of the jobs; nil keeps none. A folder that
-// the user has named must do. Without the usual one uploads go on, and it is
-// said that they cannot be resumed.
-func (s *stateFlags) keep(getenv func(string) string, jobs []job, warn func(job, error)) (*journal.Dir, error) {
+// the user has named must do. Without the usual one uploads go on, and the warning
+// says that they cannot be resumed.
+func (s *stateFlags) keep(getenv func(string) string, jobs []job) (dir *journal.Dir, warning, err error) {
 	if s.noResume {
-		return nil, nil
+		return nil, nil, nil
 	}
-	dir := s.journals(getenv)
+	dir, err = s.journals(getenv)
 	inParts := slices.ContainsFunc(jobs, func(j job) bool { return !j.whole })
-	if !inParts {
-		return dir, nil
-	}
-	err := os.MkdirAll(dir.Path(), 0o700)
 	switch {
-	case err == nil:
-		return dir, nil
+	case err == nil && inParts:
+		err = writable(dir.Path())
+	case errors.Is(err, errNoHome) && !inParts:
+		return nil, nil, nil
+	}
+	_, refused := errors.AsType[*usageError](err)
+	switch {
+	case err == nil, refused:
+		return dir, nil, err
 	case s.dir != "":
-		return nil, usagef("--state-dir: %w", err)
+		return nil, nil, usagef("--state-dir: %w: name another, or give --no-resume", err)
 	}
-	for _, j := range jobs {
-		warn(j, fmt.Errorf("no journal can be kept, so that nothing can be resumed (see --state-dir): %w", err))
+	return nil, fmt.Errorf("no journal can be kept, so that nothing can be resumed (name a folder with --state-dir, or give --no-resume): %w", err), nil
+}
+
+// writable makes a folder, unless it is there, and a file in it.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
 	}
-	return nil, nil
+	f, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func parsePath(text string) (string, error) {

@@ -48,7 +48,7 @@ func (t *tuningFlags) parts(set *pflag.FlagSet) {
 	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files open at once; 0 lets chunkup choose (%d)", defaultWorkers)}, atLeast(0))
 	define(set, &t.bandwidth, label{"bwlimit", "", "none", "RATE", "how much the whole command sends in a second"}, parseBandwidth)
 	define(set, &t.memory, label{"memory", "", "256MiB", "SIZE", "bound on buffers, which only standard input needs: parts of files are read in place"}, parseMemory)
-	define(set, &t.expected, label{"expected-size", "", "", "SIZE", "hint for standard input, from which its part size is chosen"}, parseSize)
+	define(set, &t.expected, label{"expected-size", "", "", "SIZE", "about how much standard input has, from which the size of its parts is chosen; say rather too much"}, parseSize)
 }
 
 func (t *tuningFlags) deadlines(set *pflag.FlagSet) {

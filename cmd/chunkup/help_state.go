@@ -20,6 +20,9 @@ With --json there is an object of type "state" for each.`
 const stateResumeHelp = `Go on with unfinished uploads, one after another, by the commands that
 chunkup state ls prints.
 
+The variables CHUNKUP_… change nothing in those commands. A DEST or a SOURCE that
+several journals are about is refused: give the PATH of one.
+
 An upload that runs right now, one from standard input, and one that was given up
 cannot be resumed. They are named; with --all that is no failure.
 
@@ -32,7 +35,8 @@ EXIT CODES
 const stateRmHelp = `Remove journals. Nothing can go on with their uploads then.
 
 What was sent stays at the store, and may be billed until it is aborted: the
-command that does so is printed. An upload that runs right now keeps its journal.
+command that does so is printed. A DEST or a SOURCE that several journals are about
+is refused: give the PATH of one. An upload that runs right now keeps its journal.
 
 EXIT CODES
   0    all were removed
@@ -52,14 +56,16 @@ const uploadsLsHelp = `List the unfinished uploads of keys that begin with the p
 upload's id, when it was begun, and who owns it by the journals in --state-dir:
 live (a process is at work), resumable, given up, or none.
 
-With --json there is an object of type "upload" for each.`
+With --json there is an object of type "upload" for each. Of a sandbox:// there has
+to be a folder: only cp makes one.`
 
 const uploadsLsExamples = `  chunkup uploads ls s3://bucket
   chunkup uploads ls s3://bucket/backups/ --json`
 
 const uploadsAbortHelp = `Drop one unfinished upload, again until none of its parts is left, and the
-journal that is about it. One that is gone already is a success. One that a
-process on this machine is at work on is refused.`
+journal that is about it. One that the store does not know is said not to
+be there (any more), which is no failure. One that a process on this machine is at
+work on is refused, by whatever name that calls the store.`
 
 const uploadsAbortExamples = `  chunkup uploads abort s3://bucket/big.iso --upload-id 2~abc`
 
@@ -67,9 +73,9 @@ const uploadsCleanupHelp = `Drop the unfinished uploads that are older than --ma
 with the prefix.
 
 One that a journal in --state-dir can resume, or that is being uploaded from this
-machine, is never dropped. One that a journal says was given up is dropped
-whatever its age, and the journal with it. Uploads from other machines are known
-by their age only.
+machine, is never dropped, by whatever name the store is called. One that a
+journal says was given up is dropped whatever its age, and the journal with it.
+Uploads from other machines are known by their age only.
 
 With --json there is an object of type "removed" for each, and of type "kept" for
 each that could not be dropped.`

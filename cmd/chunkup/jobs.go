@@ -14,7 +14,8 @@ import (
 type job struct {
 	source  string // as it was given
 	dest    string // as people read it
-	address string // as the user would write it
+	scheme  string // of the destination
+	address string // the destination as the user would write it; {sha256} stays in it
 	size    int64  // when the command began; of a stream what is expected, 0 if nothing is
 	object  multipart.Object
 	plan    chunker.Plan // of a size that goes up in parts
@@ -103,7 +104,10 @@ func (f *cpFlags) aim(j job, dest destination, sha256 string) (job, error) {
 	if err != nil {
 		return job{}, err
 	}
-	j.dest, j.address = dest.address(key), dest.address(literal(key))
+	j.scheme, j.dest, j.address = dest.scheme, dest.address(key), dest.address(literal(key))
+	if needs(dest.key, holdSHA256) {
+		j.address = dest.address(dest.key) // other bytes must not go up under this hash
+	}
 	j.object = multipart.Object{Bucket: dest.bucket, Key: key, CreateOnly: f.object.noOverwrite,
 		Header: f.object.header(j.source), Metadata: f.object.userMetadata()}
 	return j, nil
@@ -140,12 +144,20 @@ func (f *cpFlags) fit(jobs []job, store multipart.Traits) error {
 		j := &jobs[i]
 		if err := f.plan(j, store); err != nil {
 			if limit, ok := errors.AsType[*chunker.LimitError](err); ok {
-				return usagef("%s: %w", j.label(), limit)
+				return usagef("%s: %w%s", j.label(), limit, remedy(*j, limit))
 			}
 			return err
 		}
 	}
 	return nil
+}
+
+// remedy says which flags a limit is about that a stream does not fit in.
+func remedy(j job, limit *chunker.LimitError) string {
+	if j.stream && limit.What == "memory" {
+		return " (see --memory, --part-size and --expected-size)"
+	}
+	return ""
 }
 
 func (f *cpFlags) plan(j *job, store multipart.Traits) (err error) {

@@ -241,6 +241,9 @@ func (p *jsonPrinter) breaker(endpoint string, from, to breaker.State) {
 	p.print(breakerLine{head("breaker", time.Now()), endpoint, from.String(), to.String()})
 }
 
+// stopping says nothing: what comes of it is in the results.
+func (p *jsonPrinter) stopping() {}
+
 func (p *jsonPrinter) result(o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,6 +25,12 @@ func main() {
 	var begun inFlight
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	// Whoever read our output has gone: the uploads go on, and it is said at the end.
+	// To ignore the signal would make the commands that we start ignore it, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		<-signals
 		if isTerminal(os.Stderr) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,7 +29,7 @@ func awsEnvironment(home string) []string {
 		"AWS_SHARED_CREDENTIALS_FILE=" + filepath.Join(home, "credentials"),
 		"AWS_ACCESS_KEY_ID=AKIDTEST",
 		"AWS_SECRET_ACCESS_KEY=secret",
-		"AWS_REGION=", "AWS_DEFAULT_REGION=", "AWS_PROFILE=", "AWS_CA_BUNDLE=", "AWS_SESSION_TOKEN=",
+		"AWS_REGION=", "AWS_DEFAULT_REGION=", "AWS_PROFILE=", "AWS_DEFAULT_PROFILE=", "AWS_CA_BUNDLE=", "AWS_SESSION_TOKEN=",
 		"AWS_ENDPOINT_URL=", "AWS_ENDPOINT_URL_S3=",
 	}
 }
@@ -62,9 +63,29 @@ type world struct {
 	begun     *inFlight
 }
 
+// shared is a buffer that the command and what it has started write to, as they do to
+// a file.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
 func (w world) run(t *testing.T, args ...string) ran {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr shared
 	ctx := w.ctx
 	if ctx == nil {
 		ctx = t.Context()

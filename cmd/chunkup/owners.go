@@ -16,36 +16,74 @@ const (
 )
 
 // owner is who owns an upload.
-type owner struct{ kind, path string }
+type owner struct {
+	kind, path string
+	pid        int // of the process at work, 0 if it is not known
+}
 
-// owners are the journals that are about a store's bucket.
-type owners []journal.Entry
+// owners are the journals that are about a bucket of that name. A store has many
+// names, and a journal's may be another than ours: one that protects an upload does
+// so by the upload's id, or while that is not known by its key, at whatever endpoint.
+type owners struct {
+	here     []journal.Entry // at the endpoint as we call it
+	all      []journal.Entry
+	unread   []journal.Entry // live ones, that another version has written
+	dir      *journal.Dir
+	endpoint string
+}
 
 // owners reads the journals. List the uploads first: an upload that is begun
 // after that is not among them, and the others have their journals.
 func (r *remote) owners() (owners, error) {
+	o := owners{dir: r.journals, endpoint: r.control.Traits().Endpoint}
+	if r.journals == nil {
+		return o, nil
+	}
 	entries, err := r.journals.List()
-	endpoint := r.control.Traits().Endpoint
-	return slices.DeleteFunc(entries, func(x journal.Entry) bool {
-		return x.Err != nil || x.Record.Endpoint != endpoint || x.Record.Bucket != r.dest.bucket
-	}), err
+	for _, x := range entries {
+		switch {
+		case x.Err != nil && x.Live:
+			o.unread = append(o.unread, x)
+		case x.Err != nil || x.Record.Bucket != r.dest.bucket:
+		default:
+			o.all = append(o.all, x)
+			if x.Record.Endpoint == o.endpoint {
+				o.here = append(o.here, x)
+			}
+		}
+	}
+	return o, err
 }
 
 // of tells who owns an upload. A live upload whose id is not written down yet
 // may be any of its key's.
 func (o owners) of(u multipart.Upload) owner {
-	for _, x := range o {
-		switch r := x.Record; {
-		case r.Key != u.Key:
-		case x.Live && (r.UploadID == u.ID || r.UploadID == ""):
-			return owner{ownedLive, x.Path}
-		case slices.Contains(r.Leftover, u.ID), r.UploadID == u.ID && givenUp(r):
-			return owner{ownedGiven, x.Path}
-		case r.UploadID == u.ID:
-			return owner{ownedKept, x.Path}
+	for _, x := range o.all {
+		if r := x.Record; x.Live && r.Key == u.Key && (r.UploadID == u.ID || r.UploadID == "") {
+			return owner{ownedLive, x.Path, r.PID}
+		}
+	}
+	if len(o.unread) > 0 && o.isUnread(u) {
+		return owner{kind: ownedLive, path: o.unread[0].Path}
+	}
+	for _, x := range o.all {
+		if r := x.Record; r.Key == u.Key && r.UploadID == u.ID && !givenUp(r) && !slices.Contains(r.Leftover, u.ID) {
+			return owner{kind: ownedKept, path: x.Path}
+		}
+	}
+	for _, x := range o.here {
+		if r := x.Record; r.Key == u.Key && (r.UploadID == u.ID || slices.Contains(r.Leftover, u.ID)) {
+			return owner{kind: ownedGiven, path: x.Path}
 		}
 	}
 	return owner{kind: ownedNone}
+}
+
+// isUnread tells that there is a journal of an upload's destination, and that it is
+// none of those that could be read.
+func (o owners) isUnread(u multipart.Upload) bool {
+	return o.dir.Exists(o.endpoint, u.Bucket, u.Key) &&
+		!slices.ContainsFunc(o.here, func(x journal.Entry) bool { return x.Record.Key == u.Key })
 }
 
 // givenUp tells an upload that nobody goes on with.

@@ -84,6 +84,14 @@ func (p *plain) tellRetry(key attemptKey, wait time.Duration) {
 		what, show(key.dest), e.Attempt, e.Class, sentence(e.Err), wait.Round(time.Millisecond))
 }
 
+func (p *plain) stopping() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.quiet {
+		fmt.Fprintln(p.err, "chunkup: interrupted: cleaning up; interrupt again to end at once")
+	}
+}
+
 func (p *plain) result(o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,6 +16,7 @@ type printer interface {
 	event(j job, e multipart.Event)
 	breaker(endpoint string, from, to breaker.State)
 	result(o outcome)
+	stopping()            // the uploads are being ended, because the user has interrupted
 	close(t totals) error // with the first error of writing to standard output
 }
 

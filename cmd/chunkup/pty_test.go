@@ -100,7 +100,11 @@ func TestBarOnTerminal(t *testing.T) {
 			if code := x.exit(); code != exitInterrupted {
 				t.Errorf("exit code %d", code)
 			}
-			if left := lines(x.text()); len(left) != 4 || !strings.HasPrefix(left[0], "chunkup: ") || !strings.Contains(left[0], ": interrupted") ||
+			left := lines(x.text())
+			if left[0] != "chunkup: interrupted: cleaning up; interrupt again to end at once" {
+				t.Errorf("the interrupt was not heard: %q", left)
+			}
+			if left = left[1:]; len(left) != 4 || !strings.HasPrefix(left[0], "chunkup: ") || !strings.Contains(left[0], ": interrupted") ||
 				!strings.HasPrefix(left[1], "resume: ") || !strings.HasPrefix(left[2], "abort:  ") || left[3] != "" {
 				t.Errorf("at the end the terminal shows %q", left)
 			}

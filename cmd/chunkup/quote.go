@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,44 +11,54 @@ import (
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// shellWord spells a word so that a POSIX shell reads it as it is. What cannot
-// stand in a line of text is spelled as $'…', which bash, zsh and ksh read.
+// shellWord spells a word that has no newline at its end so that a POSIX shell reads
+// it as it is. What cannot stand in a line of text is left to printf: $'…' is not for
+// every shell.
 func shellWord(word string) string {
 	switch {
 	case plainWord.MatchString(word):
 		return word
 	case show(word) != word && word != "":
-		return "$'" + escaped(word) + "'"
+		return `"$(printf '` + escaped(word) + `')"`
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return quoted(word)
 }
 
-// escaped spells what cannot be printed in octal, byte by byte.
+// quoted puts a word between single quotes, as it is.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// escaped spells in octal, byte by byte, what cannot be printed and what means
+// something to a shell or to printf.
 func escaped(word string) string {
 	var b strings.Builder
-	for len(word) > 0 {
-		r, n := utf8.DecodeRuneInString(word)
-		switch {
-		case r == '\'' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == utf8.RuneError && n == 1, !unicode.IsPrint(r):
-			for _, c := range []byte(word[:n]) {
+	for i := 0; i < len(word); {
+		r, n := utf8.DecodeRuneInString(word[i:])
+		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) || strings.ContainsRune("'\"\\%!$`", r) || r == '-' && i == 0 {
+			for _, c := range []byte(word[i : i+n]) {
 				fmt.Fprintf(&b, `\%03o`, c)
 			}
-		default:
-			b.WriteString(word[:n])
+		} else {
+			b.WriteString(word[i : i+n])
 		}
-		word = word[n:]
+		i += n
 	}
 	return b.String()
 }
 
-// shellLine spells a command line.
+// shellLine spells a command line. Of what printf prints a shell drops the newlines
+// at the end: where a word has some, the line as a whole is printed, and read again.
 func shellLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = shellWord(w)
+	spell, whole := shellWord, slices.ContainsFunc(words, func(w string) bool { return strings.HasSuffix(w, "\n") })
+	if whole {
+		spell = quoted
 	}
-	return strings.Join(quoted, " ")
+	spelled := make([]string, len(words))
+	for i, w := range words {
+		spelled[i] = spell(w)
+	}
+	line := strings.Join(spelled, " ")
+	if whole {
+		line = `eval "$(printf '` + escaped(line) + `')"`
+	}
+	return line
 }

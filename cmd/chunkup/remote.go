@@ -1,22 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
+	"os"
+	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/journal"
-	"github.com/chunkup/chunkup/multipart/wire"
 )
 
 // remoteFlags are those of the commands that ask a store about what is there.
@@ -28,16 +25,56 @@ type remoteFlags struct {
 	given  *pflag.FlagSet
 }
 
-// define adds the flags to cmd, its own first, and makes its usage.
-func (f *remoteFlags) define(cmd *cobra.Command, exits string, own ...titled) {
-	f.given = cmd.Flags()
-	groups := grouped(f.given, append(own, []titled{
-		{"Store", f.store.define},
-		{"Deadlines", f.tuning.deadlines},
-		{"Retries", f.tuning.retries},
+// Which of cp's flags act where nothing is uploaded, and what is to be said of them
+// there if it is something else. An aborting command line is made of askingStore.
+var (
+	askingStore = map[string]string{"endpoint-url": "", "region": "", "profile": "", "no-verify-ssl": "", "ca-bundle": "",
+		"provider": "", "addressing": "", "sandbox-dir": ""}
+	askingDeadlines = map[string]string{"connect-timeout": "", "timeout": "",
+		"answer-timeout": "request sent, no status line yet"}
+	readingDeadlines = map[string]string{"connect-timeout": "", "timeout": "",
+		"answer-timeout": "request sent, no status line yet",
+		"min-rate":       "the floor of the link that bounds each answer of --read: bytes / min-rate + overhead",
+		"overhead":       "the fixed share of that bound"}
+	askingRetries = map[string]string{"backoff-base": "", "backoff-cap": "", "jitter": "", "retry-after-cap": "", "retry-ratio": "", "retry-floor": "",
+		"breaker-failures": "", "breaker-cooldown": "", "breaker-max-cooldown": "",
+		"max-attempts": "failures in a row of one request (four times that, whatever happens)",
+		"max-elapsed":  "how long a request may go on to fail; 0 is for ever",
+		"retry-budget": "capacity of the budget in retries; auto is 10"}
+)
+
+// only defines those flags that are named, with what is said of them.
+func only(define func(*pflag.FlagSet), names map[string]string) func(*pflag.FlagSet) {
+	return func(set *pflag.FlagSet) {
+		all := pflag.NewFlagSet("", pflag.ContinueOnError)
+		all.SortFlags = false
+		define(all)
+		all.VisitAll(func(f *pflag.Flag) {
+			usage, ok := names[f.Name]
+			if !ok {
+				return
+			}
+			f.Usage = cmp.Or(usage, f.Usage)
+			set.AddFlag(f)
+		})
+	}
+}
+
+// defineUploads adds the flags of the commands about unfinished uploads, their own
+// first, and makes the usage.
+func (f *remoteFlags) defineUploads(cmd *cobra.Command, own ...titled) {
+	f.define(cmd, remoteExits, append(own, []titled{
+		{"Store", only(f.store.define, askingStore)},
+		{"Deadlines", only(f.tuning.deadlines, askingDeadlines)},
+		{"Retries", only(f.tuning.retries, askingRetries)},
 		{"State", f.state.defineDir},
-		{"Output", func(set *pflag.FlagSet) { defineJSON(set, &f.json) }},
 	}...))
+}
+
+// define adds flags to cmd, and makes its usage.
+func (f *remoteFlags) define(cmd *cobra.Command, exits string, list []titled) {
+	f.given = cmd.Flags()
+	groups := grouped(f.given, append(list, titled{"Output", func(set *pflag.FlagSet) { defineJSON(set, &f.json) }}))
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups, exits) })
 }
 
@@ -50,8 +87,8 @@ type remote struct {
 	*connection
 	dest     destination
 	uploader *multipart.Uploader
-	tuning   *tuningFlags
-	journals *journal.Dir
+	aside    *multipart.Uploader // it claims no journal
+	journals *journal.Dir        // nil: there are none
 }
 
 // at runs do with the way to the destination that text names.
@@ -63,6 +100,16 @@ func (f *remoteFlags) at(ctx context.Context, e env, text string, do func(contex
 	if err := f.store.checkScheme(f.given, dest); err != nil {
 		return err
 	}
+	if err := f.store.isThere(dest); err != nil {
+		return err
+	}
+	journals, err := f.state.journals(e.getenv)
+	if errors.Is(err, errNoHome) {
+		err = nil // nobody can have kept any there
+	}
+	if err != nil {
+		return err
+	}
 	if f.tuning.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.tuning.timeout, timeoutError(f.tuning.timeout))
@@ -72,11 +119,9 @@ func (f *remoteFlags) at(ctx context.Context, e env, text string, do func(contex
 	if err != nil {
 		return err
 	}
-	o := f.tuning.uploader()
-	o.Endpoint, o.Journal = c.endpoint, f.state.journals(e.getenv)
-	r := &remote{connection: c, dest: dest, tuning: &f.tuning, journals: o.Journal}
-	if r.uploader, err = multipart.New(c.control, c.provider, &o); err == nil {
-		err = do(ctx, r)
+	r, err := f.remote(c, dest, journals)
+	if err == nil {
+		err = named(do(ctx, r), dest)
 	}
 	if ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
@@ -84,87 +129,36 @@ func (f *remoteFlags) at(ctx context.Context, e env, text string, do func(contex
 	return errors.Join(err, c.end())
 }
 
-// persist calls f until it succeeds, as often and with the waits that the flags
-// say.
-func (r *remote) persist(ctx context.Context, op wire.Operation, f func(context.Context) error) error {
-	b := r.tuning.backoff
-	middle, spread := 1.0, 0.0 // of a wait, in ceilings; of the middle
-	switch b.Jitter {
-	case multipart.FullJitter:
-		middle, spread = 0.5, 1
-	case multipart.EqualJitter:
-		middle, spread = 0.75, 1.0/3
+func (f *remoteFlags) remote(c *connection, dest destination, journals *journal.Dir) (r *remote, err error) {
+	o := f.tuning.uploader()
+	o.Endpoint = c.endpoint
+	r = &remote{connection: c, dest: dest, journals: journals}
+	if r.aside, err = multipart.New(c.control, c.provider, &o); err != nil {
+		return nil, err
 	}
-	scale := func(d time.Duration) time.Duration { return max(time.Duration(float64(d)*middle), 1) }
-	waits := backoff.NewExponentialBackOff(backoff.WithInitialInterval(scale(b.Base)), backoff.WithMaxInterval(scale(b.Cap)),
-		backoff.WithMultiplier(2), backoff.WithRandomizationFactor(spread), backoff.WithMaxElapsedTime(r.tuning.maxElapsed))
-	try := func() error {
-		err := f(ctx)
-		if err != nil && (ctx.Err() != nil || !passing(op, err)) {
-			return backoff.Permanent(err)
-		}
-		return err
-	}
-	return backoff.Retry(try, backoff.WithContext(backoff.WithMaxRetries(waits, uint64(r.tuning.maxAttempts-1)), ctx))
+	o.Journal = journals
+	r.uploader, err = multipart.New(c.control, c.provider, &o)
+	return r, err
 }
 
-// passing tells what may go away by itself.
-func passing(op wire.Operation, err error) bool {
-	if errors.Is(err, multipart.ErrCredentials) {
-		return false
+// isThere refuses a sandbox that is not there: only cp makes one.
+func (s *storeFlags) isThere(d destination) error {
+	if d.scheme != schemeSandbox {
+		return nil
 	}
-	o := wire.Outcome{Op: op, Err: err}
-	if e, ok := errors.AsType[*wire.StoreError](err); ok {
-		o.Status, o.Code, o.Message = e.Status, e.Code, e.Message
-	}
-	class := wire.Classify(o)
-	return class == wire.Retry || class == wire.Throttle
-}
-
-// teller prints a command's lines, for people or as JSON.
-type teller struct {
-	out    *sink
-	encode *json.Encoder // nil: for people
-}
-
-func newTeller(w io.Writer, asJSON bool) *teller {
-	t := &teller{out: &sink{to: w}}
-	if asJSON {
-		t.encode = json.NewEncoder(t.out)
-		t.encode.SetEscapeHTML(false)
-	}
-	return t
-}
-
-// tell prints v as JSON, or else the text.
-func (t *teller) tell(v any, format string, args ...any) {
-	if t.encode != nil {
-		_ = t.encode.Encode(v)
-		return
-	}
-	fmt.Fprintf(t.out, format+"\n", args...)
-}
-
-// close returns the first error of writing, which is no success.
-func (t *teller) close() error {
-	if t.out.err != nil {
-		return fmt.Errorf("write standard output: %w", t.out.err)
+	path := filepath.Join(s.sandboxDir, d.bucket)
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return usagef("there is no %s, because there is no folder %s (see --sandbox-dir)", d.address(""), show(path))
 	}
 	return nil
 }
 
-// age is how long ago something was, as people want to read it.
-func age(since time.Time) string {
-	d := time.Since(since)
-	switch {
-	case since.IsZero():
-		return "?"
-	case d < 0:
-		return "0s"
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
-	case d >= time.Minute:
-		return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
+// named makes an error call the object what the user calls it.
+func named(err error, d destination) error {
+	if e, ok := errors.AsType[*multipart.Error](err); ok {
+		if rest, ok := strings.CutPrefix(e.Object, schemeS3+"://"); ok {
+			e.Object = d.scheme + "://" + rest
+		}
 	}
-	return d.Truncate(time.Second).String()
+	return err
 }

@@ -56,7 +56,7 @@ func newRoot(e env) *cobra.Command {
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (see %s --help)", err, cmd.CommandPath())
+		return usagef("%w (see %s --help)", flagError(err), cmd.CommandPath())
 	})
 	root.AddCommand(newCp(e), newState(e), newUploads(e), newVerify(e), newSandbox(e))
 	root.InitDefaultCompletionCmd()

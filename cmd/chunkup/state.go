@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,11 @@ func newStateLs(e env) *cobra.Command {
 			if err := fromEnvironment(cmd.Flags(), e.getenv); err != nil {
 				return err
 			}
-			return listState(e, s.journals(e.getenv), asJSON)
+			dir, err := s.list(e.getenv)
+			if err != nil {
+				return err
+			}
+			return listState(e, dir, asJSON)
 		},
 	}
 	s.defineDir(cmd.Flags())
@@ -135,8 +140,8 @@ func isCp(command []string) bool {
 	return len(command) > 3 && command[0] == "chunkup" && command[1] == "cp"
 }
 
-// choose returns the journals that the names are about: each a journal's path,
-// a destination, or a source.
+// choose returns the journals that the names are about, each once: a name is a
+// journal's path, a destination, or a source, and must be that of one journal only.
 func choose(dir *journal.Dir, names []string) ([]journal.Entry, error) {
 	entries, err := dir.List()
 	if err != nil {
@@ -144,30 +149,48 @@ func choose(dir *journal.Dir, names []string) ([]journal.Entry, error) {
 	}
 	var chosen []journal.Entry
 	for _, name := range names {
-		i := slices.IndexFunc(entries, func(x journal.Entry) bool {
-			return absolute(name) == absolute(x.Path) ||
-				x.Err == nil && (name == addressOf(x.Record) || x.Record.Source.Path != "" && absolute(name) == x.Record.Source.Path)
-		})
-		if i < 0 {
-			return nil, usagef("%s has no journal in %s: see chunkup state ls", show(name), show(dir.Path()))
+		var found []journal.Entry
+		var paths []string
+		for _, x := range entries {
+			if isAbout(x, name) {
+				found, paths = append(found, x), append(paths, show(x.Path))
+			}
 		}
-		chosen = append(chosen, entries[i])
+		switch len(found) {
+		case 0:
+			return nil, usagef("%s has no journal in %s: see chunkup state ls", show(name), show(dir.Path()))
+		case 1:
+			if !slices.ContainsFunc(chosen, func(x journal.Entry) bool { return x.Path == found[0].Path }) {
+				chosen = append(chosen, found[0])
+			}
+		default:
+			return nil, usagef("%s has %d journals: name one of %s", show(name), len(found), strings.Join(paths, ", "))
+		}
 	}
 	return chosen, nil
+}
+
+// isAbout tells the journal that a name is about.
+func isAbout(x journal.Entry, name string) bool {
+	return absolute(name) == absolute(x.Path) ||
+		x.Err == nil && (name == addressOf(x.Record) || x.Record.Source.Path != "" && absolute(name) == x.Record.Source.Path)
 }
 
 func newStateRm(e env) *cobra.Command {
 	var s stateFlags
 	cmd := &cobra.Command{
-		Use:   "rm PATH|DEST...",
+		Use:   "rm PATH|DEST|SOURCE...",
 		Short: "Remove journals, and leave the uploads at the store as they are",
 		Long:  stateRmHelp,
-		Args:  atLeastOne("rm takes at least one PATH or DEST"),
+		Args:  atLeastOne("rm takes at least one PATH, DEST or SOURCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := fromEnvironment(cmd.Flags(), e.getenv); err != nil {
 				return err
 			}
-			dir := s.journals(e.getenv)
+			dir, err := s.list(e.getenv)
+			if err != nil {
+				return err
+			}
 			entries, err := choose(dir, args)
 			for _, x := range entries {
 				err = errors.Join(err, removeState(e, dir, x))

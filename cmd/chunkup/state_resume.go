@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ func newStateResume(e env) *cobra.Command {
 	var s stateFlags
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "resume [PATH|DEST...] [--all]",
+		Use:   "resume [PATH|DEST|SOURCE...] [--all]",
 		Short: "Go on with unfinished uploads, one after another",
 		Long:  stateResumeHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -24,7 +25,10 @@ func newStateResume(e env) *cobra.Command {
 			if all == (len(args) > 0) {
 				return usagef("name what to resume, or give --all: see chunkup state ls")
 			}
-			dir := s.journals(e.getenv)
+			dir, err := s.list(e.getenv)
+			if err != nil {
+				return err
+			}
 			entries, err := choose(dir, args)
 			if all {
 				entries, err = dir.List()
@@ -56,6 +60,7 @@ func resumeState(ctx context.Context, e env, dir *journal.Dir, entries []journal
 			continue
 		}
 		again := e
+		again.getenv = withoutVariables(e.getenv)
 		again.args = append(slices.Clone(x.Record.Command[1:]), "--state-dir", dir.Path())
 		code = worst(code, run(ctx, again))
 	}
@@ -63,6 +68,17 @@ func resumeState(ctx context.Context, e env, dir *journal.Dir, entries []journal
 		return &toldError{code}
 	}
 	return nil
+}
+
+// withoutVariables is an environment that sets no flags: a recorded command has all
+// that were set when the upload began.
+func withoutVariables(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		if strings.HasPrefix(name, variablePrefix) {
+			return ""
+		}
+		return getenv(name)
+	}
 }
 
 // unresumable says why a journal cannot be resumed; empty if it can.

@@ -105,7 +105,7 @@ func TestUnusableState(t *testing.T) {
 	f := newFake(t)
 	w := world{variables: map[string]string{"XDG_STATE_HOME": file(t, "no-folder", "")}}
 	r := w.run(t, f.args(file(t, "big", "x"), "s3://bucket/key", "--multipart-threshold", "0")...).want(t, exitOK)
-	if !strings.Contains(r.stderr, "warning: ") || !strings.Contains(r.stderr, "nothing can be resumed (see --state-dir)") {
+	if !strings.Contains(r.stderr, "warning: ") || !strings.Contains(r.stderr, "nothing can be resumed (name a folder with --state-dir, or give --no-resume)") {
 		t.Errorf("standard error %q", r.stderr)
 	}
 	if r := w.run(t, f.args(file(t, "big", "x"), "s3://bucket/key")...).want(t, exitOK); r.stderr != "" {

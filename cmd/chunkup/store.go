@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -166,7 +167,8 @@ func (s *storeFlags) found(cfg aws.Config, endpoint string) (words []string) {
 	if endpoint != "" && s.region == "" && cfg.Region != "" {
 		words = append(words, "--region", cfg.Region)
 	}
-	if name := os.Getenv("AWS_PROFILE"); name != "" && s.profile == "" {
+	// In the SDK's order.
+	if name := cmp.Or(os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE")); name != "" && s.profile == "" {
 		words = append(words, "--profile", name)
 	}
 	return words
@@ -280,16 +282,16 @@ func findRegion(ctx context.Context, cfg aws.Config, p s3store.Profile, w *wire.
 }
 
 // verify holds what the store says of an object against what was sent.
-func verify(ctx context.Context, c multipart.Control, r multipart.Result) error {
+func verify(ctx context.Context, c multipart.Control, r multipart.Result, dest string) error {
 	info, err := c.Head(ctx, r.Object.Bucket, r.Object.Key)
 	if err != nil {
-		return fmt.Errorf("verify %s: %w", r.Object, err)
+		return fmt.Errorf("verify %s: %w", show(dest), err)
 	}
 	if info.Size != r.Size {
-		return &multipart.MismatchError{What: "size of " + r.Object.String(), Want: fmt.Sprint(r.Size), Got: fmt.Sprint(info.Size)}
+		return &multipart.MismatchError{What: "size of " + show(dest), Want: fmt.Sprint(r.Size), Got: fmt.Sprint(info.Size)}
 	}
 	if d := info.Digest; d.Algorithm() == r.Digest.Algorithm() && d != r.Digest {
-		return &multipart.MismatchError{What: d.Algorithm().String() + " of " + r.Object.String(), Want: r.Digest.Base64(), Got: d.Base64()}
+		return &multipart.MismatchError{What: d.Algorithm().String() + " of " + show(dest), Want: r.Digest.Base64(), Got: d.Base64()}
 	}
 	return nil
 }

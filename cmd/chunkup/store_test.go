@@ -46,7 +46,7 @@ func TestEndpoint(t *testing.T) {
 		}
 	}
 	t.Setenv("AWS_ENDPOINT_URL_S3", "example.com")
-	world{}.run(t, "cp", source, "s3://bucket/key").want(t, exitUsage).oneLine(t, "example.com")
+	world{}.run(t, "cp", source, "s3://bucket/key").want(t, exitUsage).oneLine(t, "the endpoint of the AWS environment or files: it is not an address")
 }
 
 func write(t *testing.T, path, content string) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 
@@ -86,7 +87,7 @@ func (s *session) send(ctx context.Context, u *multipart.Uploader, o multipart.O
 func (s *session) sendOutput(ctx context.Context, u *multipart.Uploader, o multipart.Object, j job) (multipart.Result, error) {
 	p, err := startProducer(ctx, s.env, j.command)
 	if err != nil {
-		return multipart.Result{}, usagef("command: %w", err)
+		return multipart.Result{}, fmt.Errorf("command: %w", err)
 	}
 	defer p.stop()
 	return u.UploadStream(ctx, o, p, j.size)

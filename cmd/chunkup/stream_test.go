@@ -193,20 +193,6 @@ func TestCommandEndsWithUpload(t *testing.T) {
 	}
 }
 
-// A command that cannot be started is a usage error, and the store has nothing.
-func TestCommandThatIsNone(t *testing.T) {
-	isolate(t)
-	f := newFake(t)
-	path := file(t, "data", "no program")
-	if err := os.Chmod(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	f.cp(t, "-", "s3://bucket/key", "--provider", "minio", "--", path).want(t, exitUsage).oneLine(t, "exec format error")
-	if len(f.requests) != 0 {
-		t.Errorf("the store got %d requests", len(f.requests))
-	}
-}
-
 func TestPlaceholders(t *testing.T) {
 	isolate(t)
 	sum := sha256.Sum256([]byte("content"))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chunkup/chunkup/breaker"
 )
 
 func TestConcurrency(t *testing.T) {
@@ -192,7 +194,7 @@ func interrupt(t *testing.T, resume bool) {
 		hints = "resume: chunkup cp " + first + " s3://bucket/a --endpoint-url " + f.URL + " --multipart-threshold 0 --no-resume=false --workers 1\n" +
 			"abort:  chunkup uploads abort s3://bucket/a --upload-id U1 --endpoint-url " + f.URL + "\n"
 	}
-	if r.stderr != "chunkup: upload part 1 of s3://bucket/a: interrupted\n"+hints+"chunkup: interrupted\n" {
+	if r.stderr != "chunkup: interrupted: cleaning up; interrupt again to end at once\nchunkup: upload part 1 of s3://bucket/a: interrupted\n"+hints+"chunkup: interrupted\n" {
 		t.Errorf("standard error %q", r.stderr)
 	}
 	if took := time.Since(began); took > 2*time.Second {
@@ -203,5 +205,21 @@ func interrupt(t *testing.T, resume bool) {
 	}
 	if len(f.of("create")) != 1 {
 		t.Error("an upload was begun after the interrupt")
+	}
+}
+
+// Somebody waits for the clean-up.
+func TestCleanUpIsShort(t *testing.T) {
+	isolate(t)
+	flags, _, err := parse(t, "--endpoint-url", newFake(t).URL, "--provider", "minio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := connect(t.Context(), &flags.store, &flags.tuning, destination{schemeS3, "bucket", "key"}, func(string, breaker.State, breaker.State) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := (&session{flags: flags, connection: conn}).options(); o.AbortTimeout != 10*time.Second {
+		t.Errorf("the clean-up takes up to %v", o.AbortTimeout)
 	}
 }

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/chunkup/chunkup/multipart"
+	"github.com/chunkup/chunkup/multipart/journal"
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
@@ -43,7 +44,7 @@ func newUploadsLs(e env) *cobra.Command {
 			})
 		},
 	}
-	f.define(cmd, remoteExits)
+	f.defineUploads(cmd)
 	return cmd
 }
 
@@ -64,7 +65,7 @@ func (r *remote) newUploadLine(kind string, u multipart.Unfinished, o owner) upl
 
 // listUploads prints the unfinished uploads and who owns them.
 func (r *remote) listUploads(ctx context.Context, t *teller) error {
-	uploads, err := r.unfinished(ctx)
+	uploads, err := r.uploader.Uploads(ctx, r.dest.bucket, r.dest.key)
 	if err != nil {
 		return err
 	}
@@ -78,22 +79,6 @@ func (r *remote) listUploads(ctx context.Context, t *teller) error {
 			show(r.dest.address(u.Key)), u.ID, u.Initiated.UTC().Format(time.RFC3339), age(u.Initiated), o.kind)
 	}
 	return t.close()
-}
-
-// unfinished asks the store for its unfinished uploads.
-func (r *remote) unfinished(ctx context.Context) (uploads []multipart.Unfinished, err error) {
-	lister, ok := r.control.(multipart.UploadLister)
-	if !ok {
-		return nil, usagef("this store cannot list unfinished uploads")
-	}
-	err = r.persist(ctx, wire.ListUploads, func(ctx context.Context) error {
-		uploads, err = lister.ListUploads(ctx, r.dest.bucket, r.dest.key)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the uploads of %s: %w", show(r.dest.address(r.dest.key)), err)
-	}
-	return uploads, nil
 }
 
 func newUploadsAbort(e env) *cobra.Command {
@@ -117,7 +102,7 @@ func newUploadsAbort(e env) *cobra.Command {
 			})
 		},
 	}
-	f.define(cmd, remoteExits, titled{"Upload", func(set *pflag.FlagSet) {
+	f.defineUploads(cmd, titled{"Upload", func(set *pflag.FlagSet) {
 		define(set, &id, label{"upload-id", "", "", "ID", "the upload, as the store named it"}, anyText)
 	}})
 	return cmd
@@ -127,6 +112,7 @@ type abortedLine struct {
 	line
 	Dest     string `json:"dest"`
 	UploadID string `json:"upload_id"`
+	Gone     bool   `json:"gone"` // before it was asked for
 }
 
 // abortUpload drops one upload, and its journal.
@@ -134,12 +120,61 @@ func (r *remote) abortUpload(ctx context.Context, t *teller, id string) error {
 	if r.dest.isPrefix() {
 		return usagef("%s names no object: give the whole key", show(r.dest.address(r.dest.key)))
 	}
-	if err := r.uploader.Abort(ctx, multipart.Upload{Bucket: r.dest.bucket, Key: r.dest.key, ID: id}); err != nil {
+	upload := multipart.Upload{Bucket: r.dest.bucket, Key: r.dest.key, ID: id}
+	gone, err := r.isGone(ctx, upload)
+	if err != nil {
 		return err
 	}
-	dest := r.dest.address(r.dest.key)
-	t.tell(abortedLine{head("aborted", time.Now()), dest, id}, "aborted %s  %s", show(dest), id)
+	if err := r.abort(ctx, upload); err != nil {
+		return err
+	}
+	dest, said := r.dest.address(r.dest.key), "aborted %s  %s"
+	if gone {
+		said = "not there (any more): %s  %s"
+	}
+	t.tell(abortedLine{head("aborted", time.Now()), dest, id, gone}, said, show(dest), show(id))
 	return t.close()
+}
+
+// isGone tells that the store does not know an upload. One that it will not show can
+// be there; any other failure, a bucket that does not exist among them, is one.
+func (r *remote) isGone(ctx context.Context, u multipart.Upload) (bool, error) {
+	_, err := r.uploader.Parts(ctx, u)
+	e, refused := errors.AsType[*wire.StoreError](err)
+	switch {
+	case refused && e.Status == http.StatusNotFound && e.Code == "NoSuchUpload":
+		return true, nil
+	case denied(err):
+		return false, nil
+	}
+	return false, err
+}
+
+// abort drops an upload, unless a process is at work on it. One to the same key that
+// is not this one does not hold it up.
+func (r *remote) abort(ctx context.Context, u multipart.Upload) error {
+	if err := r.refuseLive(u); err != nil {
+		return err
+	}
+	err := r.uploader.Abort(ctx, u)
+	if _, locked := errors.AsType[*journal.LockedError](err); !locked {
+		return err
+	}
+	if err := r.refuseLive(u); err != nil { // it may have begun just now
+		return err
+	}
+	return r.aside.Abort(ctx, u)
+}
+
+func (r *remote) refuseLive(u multipart.Upload) error {
+	journals, err := r.owners()
+	if err != nil {
+		return err
+	}
+	if o := journals.of(u); o.kind == ownedLive {
+		return &journal.LockedError{Path: o.path, PID: o.pid}
+	}
+	return nil
 }
 
 func newUploadsCleanup(e env) *cobra.Command {
@@ -161,7 +196,7 @@ func newUploadsCleanup(e env) *cobra.Command {
 			})
 		},
 	}
-	f.define(cmd, remoteExits, titled{"Cleanup", func(set *pflag.FlagSet) {
+	f.defineUploads(cmd, titled{"Cleanup", func(set *pflag.FlagSet) {
 		define(set, &c.maxAge, label{"max-age", "", "24h", "DURATION", "younger uploads stay, unless a journal here says that they were given up"}, zeroOrLonger)
 		set.BoolVarP(&c.rehearse, "dry-run", "n", false, "say what would be dropped, drop nothing")
 	}})

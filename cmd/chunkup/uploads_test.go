@@ -55,7 +55,7 @@ func TestUploadsLsFails(t *testing.T) {
 	f.on(func(w http.ResponseWriter, _ *http.Request, op string) bool {
 		return op == "uploads" && refuse(w, 500, "InternalError")
 	})
-	f.uploadsOf(t, dir, "ls", "s3://bucket", "--max-attempts", "3").want(t, exitFailed).oneLine(t, "list the uploads of s3://bucket/: ", "InternalError")
+	f.uploadsOf(t, dir, "ls", "s3://bucket", "--max-attempts", "3").want(t, exitFailed).oneLine(t, "list uploads of s3://bucket/: ", "InternalError")
 	if n := len(f.of("uploads")); n != 2+3 {
 		t.Errorf("%d requests", n)
 	}
@@ -100,6 +100,7 @@ func TestUploadsCleanup(t *testing.T) {
 		name  string
 		ago   time.Duration
 		parts []string
+		args  []string
 		keep  *journal.Record
 		live  bool
 		goes  bool // the upload
@@ -118,6 +119,8 @@ func TestUploadsCleanup(t *testing.T) {
 		{name: "orphaned, has parts", parts: []string{"x"}, keep: &journal.Record{State: journal.Orphaned}},
 		{name: "orphaned, of another time", ago: time.Hour, keep: &journal.Record{State: journal.Orphaned}},
 		{name: "left over", keep: &journal.Record{UploadID: "U9", State: journal.Uploading, Leftover: []string{"U1"}}, goes: true, left: 1},
+		{name: "older than was said", ago: 2 * time.Hour, args: []string{"--max-age", "1h"}, goes: true},
+		{name: "younger than was said", ago: 40 * time.Hour, args: []string{"--max-age", "41h"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, dir := newFake(t), journal.Open(t.TempDir())
@@ -132,7 +135,7 @@ func TestUploadsCleanup(t *testing.T) {
 				}
 			}
 			for _, dry := range []bool{true, false} {
-				args := []string{"cleanup", "s3://bucket/a/"}
+				args := append([]string{"cleanup", "s3://bucket/a/"}, c.args...)
 				if dry {
 					args = append(args, "--dry-run")
 				}

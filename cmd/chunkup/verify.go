@@ -40,9 +40,14 @@ func newVerify(e env) *cobra.Command {
 			})
 		},
 	}
-	f.define(cmd, verifyExits, titled{"Proof", func(set *pflag.FlagSet) {
-		set.BoolVar(&read, "read", false, "download the object and compare every byte")
-	}})
+	f.define(cmd, verifyExits, []titled{
+		{"Proof", func(set *pflag.FlagSet) {
+			set.BoolVar(&read, "read", false, "download the object and compare every byte")
+		}},
+		{"Store", f.store.define},
+		{"Deadlines", only(f.tuning.deadlines, readingDeadlines)},
+		{"Retries", only(f.tuning.retries, askingRetries)},
+	})
 	return cmd
 }
 
@@ -68,12 +73,16 @@ func (r *remote) verify(ctx context.Context, t *teller, file *chunker.File, read
 	} else {
 		err = r.uploader.Verify(ctx, multipart.Object{Bucket: r.dest.bucket, Key: r.dest.key}, file)
 	}
-	if errors.Is(err, multipart.ErrUnproven) {
+	_, mismatch := errors.AsType[*multipart.MismatchError](err)
+	switch {
+	case err == nil:
+		err = unchanged(file)
+	case mismatch:
+		err = fmt.Errorf("%s is not %s: %w", show(file.Name()), show(dest), err)
+	case errors.Is(err, multipart.ErrUnproven):
 		err = fmt.Errorf("%s: %w: --read compares the bytes", show(dest), err)
 	}
-	if err == nil {
-		err = unchanged(file)
-	}
+	err = named(err, r.dest)
 	if ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/chunkup/chunkup/chunker"
-	"github.com/chunkup/chunkup/multipart/wire"
 )
 
 // verify runs chunkup verify against the store of a fake.
@@ -112,13 +111,5 @@ func TestComparison(t *testing.T) {
 	}
 	if err := c.hold(chunker.Part{Number: 1, Size: 5}, []byte("0123")); err == nil {
 		t.Error("a range that was cut short is taken")
-	}
-}
-
-func TestPassing(t *testing.T) {
-	for status, want := range map[int]bool{500: true, 503: true, 429: true, 403: false, 404: false, 412: false} {
-		if got := passing(wire.ReadRange, &wire.StoreError{Status: status}); got != want {
-			t.Errorf("%d: %v", status, got)
-		}
 	}
 }
