@@ -19,7 +19,7 @@ import (
 // Streams that share a little memory, with faults, and cancelled at random times: what
 // succeeds is right, and nothing is left.
 func TestChaosStreams(t *testing.T) {
-	for seed := range 60 {
+	for seed := range 25 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(seed), 7))
 			synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestChaosStreams(t *testing.T) {
 // An upload that is cut off at random times, again and again, and whose file may
 // change in between, ends as the right object with nothing left.
 func TestChaosResume(t *testing.T) {
-	for seed := range 60 {
+	for seed := range 25 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(seed), 9))
 			synctest.Test(t, func(t *testing.T) {
