@@ -16,7 +16,7 @@ import (
 // asking are the commands that ask a store, and what each asks first.
 func (f *fake) asking(t *testing.T) map[string][]string {
 	source := file(t, "big", "content")
-	f.objects["/bucket/key"] = stored{content: []byte("content"), etag: `"x"`}
+	f.lay("/bucket/key", stored{content: []byte("content"), etag: `"x"`})
 	return map[string][]string{
 		"uploads": {"uploads", "ls", "s3://bucket/key"},
 		"list":    {"uploads", "abort", "s3://bucket/key", "--upload-id", "U1"},
@@ -39,7 +39,7 @@ func TestRetriesOfAskingCommands(t *testing.T) {
 		{"as often as was said", []string{"--max-attempts", "3", "--backoff-base", "1ms"}, false, 3, 0, 5 * time.Second, "too many attempts"},
 		{"no jitter", []string{"--max-attempts", "5", "--backoff-base", "30ms", "--jitter", "none"}, false, 5, 450 * time.Millisecond, 10 * time.Second, "too many attempts"},
 		{"no longer than was said", []string{"--max-attempts", "10000", "--max-elapsed", "200ms", "--backoff-base", "20ms", "--backoff-cap", "20ms", "--retry-budget", "10000", "--breaker-failures", "10000"}, false, 0, 0, 10 * time.Second, "no progress for too long"},
-		{"a command that has its time", []string{"--timeout", "100ms"}, true, 1, 100 * time.Millisecond, 10 * time.Second, "the time limit of 100ms (--timeout) is over"},
+		{"a command that has its time", []string{"--timeout", "100ms"}, true, 0, 100 * time.Millisecond, 10 * time.Second, "the time limit of 100ms (--timeout) is over"},
 		{"an answer that does not come", []string{"--answer-timeout", "50ms", "--max-attempts", "2", "--backoff-base", "1ms"}, true, 2, 100 * time.Millisecond, 10 * time.Second, "no answer within 50ms"},
 	} {
 		for op := range newFake(t).asking(t) {
@@ -120,7 +120,7 @@ func TestSandboxThatIsNotThere(t *testing.T) {
 	}
 	world{}.run(t, "cp", source, "sandbox://typo/key").want(t, exitOK)
 	world{}.run(t, "uploads", "ls", "sandbox://typo").want(t, exitOK)
-	world{}.run(t, "uploads", "ls", "sandbox://typo", "--answer-timeout", "1ns", "--max-attempts", "1").want(t, exitFailed).oneLine(t, " sandbox://typo/: ")
+	world{}.run(t, "uploads", "ls", "sandbox://typo", "--connect-timeout", "1ns", "--max-attempts", "1").want(t, exitFailed).oneLine(t, " sandbox://typo/: ")
 	world{}.run(t, "verify", source, "sandbox://typo/none").want(t, exitFailed).oneLine(t, " sandbox://typo/none: ")
 }
 
@@ -128,7 +128,7 @@ func TestSandboxThatIsNotThere(t *testing.T) {
 func TestVerifyNamesBoth(t *testing.T) {
 	isolate(t)
 	f := newFake(t)
-	f.objects["/bucket/key"] = stored{content: []byte("CONTENT"), etag: `"x"`}
+	f.lay("/bucket/key", stored{content: []byte("CONTENT"), etag: `"x"`})
 	source := file(t, "big", "content")
 	for _, args := range [][]string{nil, {"--read"}} {
 		f.verify(t, slices.Concat([]string{source, "s3://bucket/key"}, args)...).want(t, exitIntegrity).oneLine(t, source+" is not s3://bucket/key: ", " mismatch: ")

@@ -98,6 +98,26 @@ func (f *fake) put(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Set("ETag", `"part"`)
 }
 
+// lay lays an object down, past the requests; forget takes all away, and keys are what
+// there is.
+func (f *fake) lay(path string, o stored) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.objects[path] = o
+}
+
+func (f *fake) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.objects)
+}
+
+func (f *fake) keys() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.objects))
+}
+
 // taken refuses to replace an object where that was asked for.
 func (f *fake) taken(w http.ResponseWriter, r *http.Request) bool {
 	_, there := f.objects[r.URL.Path]

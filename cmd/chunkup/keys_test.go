@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -63,11 +62,11 @@ func TestResumeOfChangedFile(t *testing.T) {
 		"pasted":       func() ran { return shell(t, first.printed(t, "resume")) },
 		"state resume": func() ran { return world{}.run(t, "state", "resume", source, "--state-dir", state) },
 	} {
-		f.objects = map[string]stored{}
+		f.forget()
 		again().want(t, exitOK)
 		sum := sha256.Sum256([]byte("other bytes"))
-		if o, ok := f.object("/bucket/" + hex.EncodeToString(sum[:]) + ".iso"); !ok || string(o.content) != "other bytes" || len(f.objects) != 1 {
-			t.Errorf("%s: the store has %v", name, slices.Collect(maps.Keys(f.objects)))
+		if o, ok := f.object("/bucket/" + hex.EncodeToString(sum[:]) + ".iso"); !ok || string(o.content) != "other bytes" || len(f.keys()) != 1 {
+			t.Errorf("%s: the store has %v", name, f.keys())
 		}
 	}
 }
@@ -98,7 +97,7 @@ func TestResumeOfStrangeNames(t *testing.T) {
 			t.Errorf("%q: standard output %q", name, r.stdout)
 		}
 		if _, ok := f.object("/bucket/" + name); !ok {
-			t.Errorf("%q: the store has %v", name, slices.Collect(maps.Keys(f.objects)))
+			t.Errorf("%q: the store has %v", name, f.keys())
 		}
 		first.printed(t, "abort")
 	}

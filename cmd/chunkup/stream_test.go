@@ -101,8 +101,8 @@ func TestBrokenStandardInput(t *testing.T) {
 // empty checks that nothing is left at the store.
 func (f *fake) empty(t *testing.T) {
 	t.Helper()
-	if ids := f.unfinished(); len(ids) != 0 || len(f.objects) != 0 {
-		t.Errorf("the store has uploads %v and %d objects", ids, len(f.objects))
+	if ids := f.unfinished(); len(ids) != 0 || len(f.keys()) != 0 {
+		t.Errorf("the store has uploads %v and %d objects", ids, len(f.keys()))
 	}
 }
 
@@ -213,7 +213,7 @@ func TestPlaceholders(t *testing.T) {
 		source := file(t, c.name, "content")
 		f.cp(t, source, "s3://bucket/"+c.dest).want(t, exitOK)
 		if _, ok := f.object("/bucket/" + c.key); !ok {
-			t.Errorf("%s to %q: the store has %v, want %q", c.name, c.dest, f.objects, c.key)
+			t.Errorf("%s to %q: the store has %v, want %q", c.name, c.dest, f.keys(), c.key)
 		}
 		if back := fill(literal(c.key), source, hash); back != c.key {
 			t.Errorf("%q is written as %q, which is read as %q", c.key, literal(c.key), back)

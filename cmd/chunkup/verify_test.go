@@ -22,7 +22,7 @@ func TestVerifyCommand(t *testing.T) {
 	source, size := sparse(t, "big", 20<<20), int64(20<<20)
 	content := make([]byte, size)
 	for _, read := range []string{"--read=false", "--read"} {
-		f.objects["/bucket/key"] = stored{content: content, etag: `"x"`}
+		f.lay("/bucket/key", stored{content: content, etag: `"x"`})
 		r := f.verify(t, source, "s3://bucket/key", read).want(t, exitOK)
 		by := map[string]string{"--read=false": "checksum", "--read": "read"}[read]
 		if want := fmt.Sprintf("equal %s = s3://bucket/key  20 MiB, by %s\n", source, by); r.stdout != want {
@@ -35,7 +35,7 @@ func TestVerifyCommand(t *testing.T) {
 
 		other := append([]byte(nil), content...)
 		other[9<<20], other[17<<20] = 1, 2
-		f.objects["/bucket/key"] = stored{content: other, etag: `"x"`}
+		f.lay("/bucket/key", stored{content: other, etag: `"x"`})
 		r = f.verify(t, source, "s3://bucket/key", read).want(t, exitIntegrity)
 		r.oneLine(t, map[string]string{"checksum": "crc64nvme mismatch", "read": "byte at offset 9437184 mismatch: the store says 0x01, the source has 0x00"}[by])
 		l = jsonLines(t, f.verify(t, source, "s3://bucket/key", "--json", read).want(t, exitIntegrity).stdout)[0]
@@ -43,10 +43,10 @@ func TestVerifyCommand(t *testing.T) {
 			t.Errorf("%v", l)
 		}
 
-		f.objects["/bucket/key"] = stored{content: content[1:], etag: `"x"`}
+		f.lay("/bucket/key", stored{content: content[1:], etag: `"x"`})
 		f.verify(t, source, "s3://bucket/key", read).want(t, exitIntegrity).oneLine(t, "size mismatch: the store says 20971519")
 		f.verify(t, source, "s3://bucket/none", read).want(t, exitFailed).oneLine(t, "404")
-		f.objects["/bucket/empty"] = stored{etag: `"x"`}
+		f.lay("/bucket/empty", stored{etag: `"x"`})
 		f.verify(t, file(t, "empty", ""), "s3://bucket/empty", read).want(t, exitOK)
 	}
 }
@@ -56,7 +56,7 @@ func TestVerifyUnproven(t *testing.T) {
 	isolate(t)
 	f := newFake(t)
 	f.sumless = true
-	f.objects["/bucket/key"] = stored{content: []byte("content"), etag: `"x"`}
+	f.lay("/bucket/key", stored{content: []byte("content"), etag: `"x"`})
 	source := file(t, "small", "content")
 	f.verify(t, source, "s3://bucket/key").want(t, exitFailed).oneLine(t, "names no checksum", "--read compares the bytes")
 	f.verify(t, source, "s3://bucket/key", "--read").want(t, exitOK)
@@ -67,7 +67,7 @@ func TestVerifyReadTrouble(t *testing.T) {
 	isolate(t)
 	source := sparse(t, "big", 20<<20)
 	f := newFake(t)
-	f.objects["/bucket/key"] = stored{content: make([]byte, 20<<20), etag: `"x"`}
+	f.lay("/bucket/key", stored{content: make([]byte, 20<<20), etag: `"x"`})
 	f.on(func(w http.ResponseWriter, _ *http.Request, op string) bool {
 		return op == "get" && len(f.of("get")) <= 2 && refuse(w, 503, "SlowDown")
 	})
