@@ -80,6 +80,6 @@ func (r *run) inTheWay(ctx context.Context, c *call) error {
 	if info.Size != r.plan.Size || !r.names(info) || r.compare(c, info) != nil {
 		return r.fail(c, ErrExists, nil)
 	}
-	r.info, r.stats.Existing = info, true
+	r.take(info)
 	return nil
 }

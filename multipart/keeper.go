@@ -11,8 +11,9 @@ import (
 )
 
 // keeper keeps an upload's journal: what is written there before each effect, so
-// that whoever comes after a crash knows what there may be. All methods may be
-// called on nil, which keeps nothing. It is safe for concurrent use.
+// that whoever comes after a crash knows what there may be. nil keeps nothing: only
+// what is asked of an earlier run's (takeOver, remember, adopt, flush) needs one. It is
+// safe for concurrent use.
 type keeper struct {
 	claim *journal.Claim
 	found *journal.Record // an earlier run's; nil if there was none

@@ -87,8 +87,7 @@ type remote struct {
 	*connection
 	dest     destination
 	uploader *multipart.Uploader
-	aside    *multipart.Uploader // it claims no journal
-	journals *journal.Dir        // nil: there are none
+	journals *journal.Dir // nil: there are none
 }
 
 // at runs do with the way to the destination that text names.
@@ -131,12 +130,8 @@ func (f *remoteFlags) at(ctx context.Context, e env, text string, do func(contex
 
 func (f *remoteFlags) remote(c *connection, dest destination, journals *journal.Dir) (r *remote, err error) {
 	o := f.tuning.uploader()
-	o.Endpoint = c.endpoint
+	o.Endpoint, o.Journal = c.endpoint, journals
 	r = &remote{connection: c, dest: dest, journals: journals}
-	if r.aside, err = multipart.New(c.control, c.provider, &o); err != nil {
-		return nil, err
-	}
-	o.Journal = journals
 	r.uploader, err = multipart.New(c.control, c.provider, &o)
 	return r, err
 }

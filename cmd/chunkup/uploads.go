@@ -150,20 +150,13 @@ func (r *remote) isGone(ctx context.Context, u multipart.Upload) (bool, error) {
 	return false, err
 }
 
-// abort drops an upload, unless a process is at work on it. One to the same key that
-// is not this one does not hold it up.
+// abort drops an upload, unless a process is at work on it, under whatever name of the
+// store.
 func (r *remote) abort(ctx context.Context, u multipart.Upload) error {
 	if err := r.refuseLive(u); err != nil {
 		return err
 	}
-	err := r.uploader.Abort(ctx, u)
-	if _, locked := errors.AsType[*journal.LockedError](err); !locked {
-		return err
-	}
-	if err := r.refuseLive(u); err != nil { // it may have begun just now
-		return err
-	}
-	return r.aside.Abort(ctx, u)
+	return r.uploader.Abort(ctx, u)
 }
 
 func (r *remote) refuseLive(u multipart.Upload) error {
