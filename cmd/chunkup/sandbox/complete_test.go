@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -166,5 +167,30 @@ func TestCompleteAtTheSameTime(t *testing.T) {
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		t.Error(err)
+	}
+}
+
+// The gateway's strings lie in the buffer of a request. An answer that is shared
+// outlives the request it was made for, whose buffer is overwritten by then.
+func TestCompleteKeepsNoStringOfTheRequest(t *testing.T) {
+	r := start(t, Options{})
+	id := r.create("k", nil)
+	in := completion("k", id, []byte("x"), r.part("k", id, 1, []byte("x")))
+	var buffers [][]byte
+	lent := func(s *string) *string {
+		b := []byte(*s)
+		buffers = append(buffers, b)
+		return aws.String(unsafe.String(&b[0], len(b)))
+	}
+	in.Bucket, in.Key, in.UploadId, in.ChecksumCRC64NVME = lent(in.Bucket), lent(in.Key), lent(in.UploadId), lent(in.ChecksumCRC64NVME)
+	out, _, err := r.store.CompleteMultipartUpload(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range buffers {
+		clear(b)
+	}
+	if *out.Bucket != "demo" || *out.Key != "k" || aws.ToString(out.ChecksumCRC64NVME) != crc64([]byte("x")) {
+		t.Errorf("%q %q %q", *out.Bucket, *out.Key, aws.ToString(out.ChecksumCRC64NVME))
 	}
 }

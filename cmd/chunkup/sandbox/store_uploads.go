@@ -60,15 +60,20 @@ func (s *store) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartU
 // It answers success to the Complete of any upload id that it does not know, as
 // long as some object has the key; here that is NoSuchUpload, unless the object
 // was made of this very upload. And it answers success at once while the same
-// Complete is still at work, and may fail; here both get the one answer.
+// Complete is still at work, and may fail; here both get the one answer. That
+// may outlive the request it was made for, so it is made of copies: the
+// gateway's strings lie in a request's buffer, which the next one overwrites.
 func (s *store) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput) (s3response.CompleteMultipartUploadResult, string, error) {
-	v, err, _ := s.completing.Do(strings.Join([]string{*in.Bucket, *in.Key, *in.UploadId}, "\x00"), func() (any, error) {
-		if !s.knows(*in.Bucket, *in.Key, *in.UploadId) {
-			return s3response.CompleteMultipartUploadResult{}, s3err.GetNoSuchUploadErr(*in.UploadId)
+	bucket, key, id := strings.Clone(*in.Bucket), strings.Clone(*in.Key), strings.Clone(*in.UploadId)
+	call := *in
+	call.Bucket, call.Key, call.UploadId = &bucket, &key, &id
+	v, err, _ := s.completing.Do(strings.Join([]string{bucket, key, id}, "\x00"), func() (any, error) {
+		if !s.knows(bucket, key, id) {
+			return s3response.CompleteMultipartUploadResult{}, s3err.GetNoSuchUploadErr(id)
 		}
-		return s.complete(ctx, in)
+		return s.complete(ctx, &call)
 	})
-	return v.(s3response.CompleteMultipartUploadResult), "", answer(err, *in.Bucket)
+	return v.(s3response.CompleteMultipartUploadResult), "", answer(err, bucket)
 }
 
 // complete puts the parts together. There are no versions, hence no version id.
