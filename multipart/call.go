@@ -107,6 +107,12 @@ type result struct {
 // controlResult is the result of a control call.
 func controlResult(err error) result { return result{err: err, local: isLocal(err)} }
 
+// service reports that a service in between failed, and not the store.
+func (res result) service() bool {
+	_, ok := errors.AsType[*ServiceError](res.err)
+	return ok
+}
+
 // missed is the phase whose deadline was missed, 0 if none was.
 func (res result) missed() wire.Phase {
 	if e, ok := errors.AsType[*wire.DeadlineError](res.err); ok {

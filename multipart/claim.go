@@ -26,8 +26,9 @@ func (u *Uploader) claim(o Object, src chunker.Source, plan chunker.Plan, single
 	}
 	k := &keeper{claim: claim, every: saveEvery, record: u.record(o, src, plan), at: map[int]int{}}
 	if found, ok := claim.Record(); ok {
-		k.found, k.written, k.record.Leftover = &found, found.UploadID, found.Leftover
+		k.found, k.written, k.record.Leftover, k.record.Keys = &found, found.UploadID, found.Leftover, found.Keys
 		k.stale = u.isStale(o, found, k.record, src)
+		k.again = u.control.Traits().SameCreate && found.UploadID == "" && found.Token != ""
 	}
 	return k, nil
 }
@@ -86,7 +87,7 @@ func (k *keeper) token(o Object) string {
 	switch {
 	case o.IdempotencyKey != "":
 		return keyToken(o.IdempotencyKey)
-	case k.goesOn():
+	case k.goesOn(), k != nil && k.again:
 		return k.found.Token
 	}
 	return newToken()

@@ -19,7 +19,7 @@ func (r *run) create(ctx context.Context) error {
 	defer c.pay.End()
 	c.first = true
 	err := r.do(ctx, c, func(ctx context.Context) result {
-		upload, err := r.control.Create(ctx, Intent{Bucket: r.object.Bucket, Key: r.object.Key,
+		upload, err := r.control.Create(ctx, Intent{Bucket: r.asked.Bucket, Key: r.asked.Key, Size: r.size(),
 			Header: r.header, Algorithm: r.traits.Algorithm, FullObject: r.traits.FullObject})
 		if err == nil && upload.ID == "" {
 			r.orphan = true
@@ -29,6 +29,9 @@ func (r *run) create(ctx context.Context) error {
 		r.orphan = r.orphan || mayHaveWorked(err)
 		return controlResult(err)
 	})
+	if err == nil && r.traits.SameCreate {
+		r.orphan = false // it is this one
+	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		e.Orphan = r.orphan
 	} else if r.orphan {
@@ -124,7 +127,7 @@ func (r *run) completeOnce(ctx context.Context) result {
 		completion.Digest = r.whole
 	}
 	info, err := r.control.Complete(ctx, r.upload, completion)
-	if err == nil && info.ETag == "" {
+	if err == nil && info.ETag == "" && !r.traits.Unseen {
 		return result{bare: true, err: errors.New("the store answered success without an ETag")}
 	}
 	r.info = info
@@ -190,10 +193,26 @@ func (r *run) repair(ctx context.Context) (bool, error) {
 	return true, r.sendAll(ctx)
 }
 
+// lookAtUpload finds out, where nobody can look at the object, whether a completion in
+// doubt may be sent once more: if the upload is still there it was not applied.
+func (r *run) lookAtUpload(ctx context.Context, c *call, doubt *ambiguity) (again bool, err error) {
+	_, err = r.list(ctx, c)
+	switch {
+	case err != nil:
+		return false, r.unknown(c, doubt.err, err)
+	case doubt.stopped != nil:
+		return false, r.fail(c, doubt.err, doubt.stopped)
+	}
+	return true, nil
+}
+
 // lookUp finds out whether a completion in doubt was applied. It returns again
 // if it was not and may be sent once more, neither if the object is ours, and
 // an error if there is no hope or no way to know.
 func (r *run) lookUp(ctx context.Context, c *call, doubt *ambiguity) (again bool, err error) {
+	if r.traits.Unseen {
+		return r.lookAtUpload(ctx, c, doubt)
+	}
 	info, err := r.head(ctx, c)
 	if err == nil && info.Metadata[tokenKey] == r.token {
 		r.info = info

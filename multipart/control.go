@@ -14,14 +14,15 @@ import (
 //
 // Every method makes one attempt and does not retry. A refusal is returned as
 // a *wire.StoreError (wrapped or not), a missed deadline as a
-// *wire.DeadlineError, the end of the context as its cause, anything else as
-// the transport's error.
+// *wire.DeadlineError, the end of the context as its cause, the failure of a
+// service in between as a *[ServiceError], anything else as the transport's error.
 type Control interface {
 	// Traits says what the store can do. It makes no call.
 	Traits() Traits
 
-	// Create begins an upload. It is not idempotent: each success is another
-	// upload.
+	// Create begins an upload. It is not idempotent, but with [Traits.SameCreate]:
+	// each success is another upload. What it returns may have another key than was
+	// asked for, which is the object's then.
 	Create(ctx context.Context, i Intent) (Upload, error)
 
 	// List returns the parts that the store holds, all pages of them, in the
@@ -40,6 +41,20 @@ type Control interface {
 	// keeps one.
 	Head(ctx context.Context, bucket, key string) (Info, error)
 }
+
+// ServiceError is the failure of a service that stands between here and the store's
+// control plane, or of the way to it. The store has no part in it, so neither the
+// retry budget nor the breaker nor the lanes hear of it; what it wraps decides
+// whether the call is made again.
+type ServiceError struct {
+	Service string // its address, without a secret
+	Err     error  // a *wire.StoreError for an answer other than success, else why there is none
+}
+
+func (e *ServiceError) Error() string { return "service " + e.Service + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ServiceError) Unwrap() error { return e.Err }
 
 // UploadLister is a [Control] that can list unfinished uploads.
 type UploadLister interface {
@@ -104,11 +119,26 @@ type Traits struct {
 	// GoogHash says that a part's digest goes up as X-Goog-Hash instead of a
 	// header of its algorithm's own.
 	GoogHash bool
+
+	// PartsOnly says that an object goes up in parts whatever its size is, an
+	// empty one in one empty part.
+	PartsOnly bool
+
+	// Unseen says that Head cannot look at objects: what Complete answers is all
+	// that is ever known of one, and success without an ETag is a success.
+	Unseen bool
+
+	// SameCreate says that Create with the same header, which has the upload's
+	// token, is one upload however often it is called.
+	SameCreate bool
 }
 
 // Intent is an upload that is to be created.
 type Intent struct {
 	Bucket, Key string
+
+	// Size of the object in bytes; negative if nobody knows yet.
+	Size int64
 
 	// Header holds the object's properties and metadata as HTTP headers.
 	Header http.Header

@@ -223,8 +223,8 @@ func TestMint(t *testing.T) {
 		fails    bool
 		renewed  int
 	}{
-		"fails four times":    {&provider{errs: []error{broken, broken, broken, broken}}, false, 0},
-		"fails five times":    {&provider{errs: []error{broken, broken, broken, broken, broken}}, true, 0},
+		"fails 19 times":      {&provider{errs: slices.Repeat([]error{broken}, 19)}, false, 0},
+		"fails 20 times":      {&provider{errs: slices.Repeat([]error{broken}, 20)}, true, 0},
 		"hands out stale one": {&provider{stale: 1}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

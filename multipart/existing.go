@@ -13,7 +13,7 @@ import (
 // of the same idempotency key, or one which must not be replaced. One that is not
 // the source's bytes is ErrExists.
 func (r *run) isThere(ctx context.Context) (bool, error) {
-	if !r.object.CreateOnly && r.object.IdempotencyKey == "" {
+	if !r.object.CreateOnly && r.object.IdempotencyKey == "" || r.traits.Unseen {
 		return false, nil
 	}
 	info, err := r.headAlone(ctx)

@@ -18,6 +18,7 @@ type keeper struct {
 	claim *journal.Claim
 	found *journal.Record // an earlier run's; nil if there was none
 	stale string          // why that one does not go on; empty: it does
+	again bool            // it had asked for an upload, and who asks again gets the same
 
 	mu      sync.Mutex
 	record  journal.Record
@@ -145,6 +146,7 @@ func (k *keeper) paid(id string) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	delete(k.record.Keys, id)
 	k.record.Leftover = slices.DeleteFunc(k.record.Leftover, func(other string) bool { return other == id })
 }
 
@@ -247,5 +249,25 @@ func (r *run) forget(orphan bool) {
 func (r *run) heard() {
 	if r.state != nil && r.state.claim.Warning() != nil {
 		r.warn(r.state.claim.Warning())
+	}
+}
+
+// upload is one of the destination's uploads at the store.
+func (k *keeper) upload(id string) Upload {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return Upload{Bucket: k.record.Bucket, Key: k.record.KeyOf(id), ID: id}
+}
+
+// calls remembers an upload, and the key that it has if that is not the one asked for.
+func (k *keeper) calls(u Upload) func(*journal.Record) {
+	return func(j *journal.Record) {
+		if j.UploadID = u.ID; u.Key == j.Key {
+			return
+		}
+		if j.Keys == nil {
+			j.Keys = map[string]string{}
+		}
+		j.Keys[u.ID] = u.Key
 	}
 }

@@ -26,11 +26,12 @@ func (r *run) dropFound(ctx context.Context) {
 		return
 	}
 	found := r.state.found
-	if found.UploadID != "" {
+	switch {
+	case found.UploadID != "":
 		why := cmp.Or(r.state.stale, "the object is there already")
 		r.warn(fmt.Errorf("upload %s of an earlier run is dropped: %s", found.UploadID, why))
 		r.state.owes([]string{found.UploadID})
-	} else {
+	case !r.state.again: // else this run's create finds it
 		r.state.owes(r.nameless(ctx, found))
 	}
 	r.dropLeftover(ctx)
@@ -49,7 +50,7 @@ func (r *run) dropLeftover(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leftoverLimit)
 	defer cancel()
 	for _, id := range left {
-		err := r.dropParts(ctx, Upload{Bucket: r.object.Bucket, Key: r.object.Key, ID: id}, r.tryControl)
+		err := r.dropParts(ctx, r.state.upload(id), r.tryControl)
 		if err != nil {
 			r.warn(fmt.Errorf("upload %s of an earlier run could not be aborted, which is tried again another time: %w", id, err))
 			continue

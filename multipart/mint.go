@@ -2,6 +2,7 @@ package multipart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,14 +37,9 @@ func (e *deadError) Is(target error) bool { return target == ErrExpired }
 // that said expired, or if what it gets is over already, the provider first
 // forgets what may be stale.
 func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Digest) (presign.Request, error) {
-	part := presign.Part{Bucket: r.object.Bucket, Key: r.object.Key, Size: p.Size}
-	if c.op == wire.PutPart {
-		part.UploadID, part.Number = r.upload.ID, p.Number
-	} else {
-		part.Header = r.header
-	}
-	if !d.IsZero() {
-		part.ChecksumHeader, part.Checksum = r.checksumHeader(d.Algorithm()), r.checksum(d)
+	part := r.partRequest(p, d)
+	if c.op == wire.PutObject {
+		part.UploadID, part.Number, part.Header = "", 0, r.header
 	}
 	reason := "first"
 	if c.expired {
@@ -145,7 +141,7 @@ func (r *run) renewForControl(ctx context.Context, c *call) error {
 		if canceled(ctx) {
 			return context.Cause(ctx)
 		}
-		if again, stopped := r.againMint(c); !again {
+		if again, stopped := r.againMint(c, err); !again {
 			return fmt.Errorf("%w: %w", stopped, &mintError{err: err})
 		}
 		wait := c.wait
@@ -153,5 +149,13 @@ func (r *run) renewForControl(ctx context.Context, c *call) error {
 		if err := r.endpoint.awake.sleep(ctx, wait); err != nil {
 			return err
 		}
+	}
+}
+
+// learn tells the provider what the store's clock shows, for its requests may have
+// been refused because this machine's is wrong.
+func (r *run) learn(err error) {
+	if e, ok := errors.AsType[*wire.StoreError](err); ok && !e.Date.IsZero() {
+		r.provider.Learn(e.Date)
 	}
 }

@@ -42,7 +42,12 @@ func (r *run) sendPart(ctx context.Context, p chunker.Part, src io.ReaderAt) err
 	c := r.newCall(wire.PutPart, p.Number, p.Size)
 	defer c.pay.End()
 	var receipt Receipt
-	err := r.do(ctx, c, func(ctx context.Context) result { return r.put(ctx, c, p, src, &receipt) })
+	onLane := r.anticipate(ctx, p, src, &receipt)
+	defer onLane()
+	err := r.do(ctx, c, func(ctx context.Context) result {
+		onLane()
+		return r.put(ctx, c, p, src, &receipt)
+	})
 	if err == nil {
 		r.parts.add(receipt)
 		r.keep(r.state.arrived(receipt))

@@ -43,6 +43,7 @@ func (r *run) anew() {
 func (r *run) start(ctx context.Context) error {
 	r.begun = true
 	err := r.state.note(journal.Creating, func(j *journal.Record) {
+		j.Algorithm, j.FullObject = r.traits.Algorithm, r.traits.FullObject
 		if j.Token = r.token; !r.orphan { // else it tells when the one without a name was begun
 			j.Started = time.Now()
 		}
@@ -54,8 +55,9 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.create(ctx); err != nil {
 		return err
 	}
+	r.keep(r.state.note(journal.Uploading, r.state.calls(r.upload)))
+	r.follow(r.upload)
 	r.teller.tell(Event{Kind: Created, UploadID: r.upload.ID})
-	r.keep(r.state.note(journal.Uploading, func(j *journal.Record) { j.UploadID = r.upload.ID }))
 	return nil
 }
 
@@ -64,13 +66,17 @@ func (r *run) start(ctx context.Context) error {
 // if there is nothing to go on with.
 func (r *run) resume(ctx context.Context) (done bool, err error) {
 	found := r.state.found
-	r.upload = Upload{Bucket: found.Bucket, Key: found.Key, ID: found.UploadID}
+	r.upload = r.state.upload(found.UploadID)
+	r.follow(r.upload)
 	listed, err := r.listSettled(ctx)
 	switch {
 	case isNoUpload(err):
 		done, err := r.madeBefore(ctx)
 		if err == nil {
 			r.upload = Upload{}
+		}
+		if !done {
+			r.object = r.asked
 		}
 		return done, err
 	case refused(err):
@@ -190,6 +196,9 @@ func (r *run) madeBefore(ctx context.Context) (bool, error) {
 	found := r.state.found
 	info, err := r.headAlone(ctx)
 	switch {
+	case r.traits.Unseen:
+		r.warn(fmt.Errorf("upload %s is gone, and whether it became the object nobody can say: it is uploaded again", found.UploadID))
+		return false, nil
 	case err == nil && info.Metadata[tokenKey] == found.Token && info.Size == r.plan.Size:
 		err := r.holds(ctx, info)
 		if err == nil || errors.Is(err, ErrUnproven) && r.isUntouched(found) {

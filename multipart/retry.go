@@ -3,6 +3,7 @@ package multipart
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/chunkup/chunkup/breaker"
@@ -110,7 +111,8 @@ func (r *run) settle(ctx context.Context, c *call, permit *breaker.Permit, res r
 	counts := evidenceOf(class, res)
 	c.pay.Settle(counts.budget, res.answer.Sent)
 	permit.Report(counts.breaker)
-	if _, refused := errors.AsType[*wire.StoreError](res.err); res.err == nil || refused || res.answer.Status != 0 {
+	_, refused := errors.AsType[*wire.StoreError](res.err)
+	if !res.service() && (res.err == nil || refused || res.answer.Status != 0) {
 		r.endpoint.contacted.Store(true)
 	}
 	if res.answer.NoContinue {
@@ -137,14 +139,19 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 		return true, nil
 	}
 	if _, ok := errors.AsType[*mintError](res.err); ok {
-		return r.againMint(c)
+		return r.againMint(c, res.err)
 	}
 	c.expect = hidesRefusal(res)
 	c.expired, c.fresh = class == wire.Remint, res.answer.Status == 0
 	c.once = c.expired && r.classify(c, res, true) != wire.Remint
 	switch class {
+	case wire.Retry, wire.Throttle, wire.Ambiguous:
+		if res.service() {
+			return r.againMint(c, res.err)
+		}
 	case wire.Remint:
 		c.refused = c.request
+		r.learn(res.err)
 		if c.remints++; c.remints > maxRemints {
 			return false, ErrExpired
 		}
@@ -156,7 +163,6 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 		if c.rereads++; c.rereads > maxRereads || !c.data {
 			return false, nil
 		}
-	case wire.Retry, wire.Throttle, wire.Ambiguous:
 	default:
 		return false, nil
 	}
@@ -175,10 +181,19 @@ func (r *run) again(c *call, class wire.Class, res result, probe bool) (again bo
 	return true, nil
 }
 
-// againMint bounds how often a provider may fail in a row. Its failures are not
-// the store's: neither the budget nor the breaker hears of them.
-func (r *run) againMint(c *call) (again bool, stopped error) {
-	if c.mintless++; c.mintless >= r.options.MaxAttempts {
+// againMint bounds how often a provider, or a service before the store, may fail in a
+// row. Its failures are not the store's: neither the budget nor the breaker hears of
+// them. A running upload is more patient, and one that finds no way to a service
+// which it has found before waits until there is one: see isAway.
+func (r *run) againMint(c *call, err error) (again bool, stopped error) {
+	limit := r.options.MaxAttempts
+	if r.upload.ID != "" {
+		limit *= 4
+	}
+	if !c.first && neverConnected(err) {
+		limit = math.MaxInt
+	}
+	if c.mintless++; c.mintless >= limit {
 		return false, ErrAttempts
 	}
 	c.wait, c.reason = c.waits.next(), "backoff"

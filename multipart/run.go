@@ -3,6 +3,7 @@ package multipart
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -22,7 +23,8 @@ type run struct {
 	endpoint *Endpoint
 	traits   Traits
 
-	object Object
+	asked  Object         // as the caller calls it
+	object Object         // as the store does: a service may choose the key
 	header http.Header    // the object's, with the token
 	source chunker.Source // nil for a stream
 	plan   chunker.Plan   // of a stream: its size is known at the end
@@ -32,6 +34,7 @@ type run struct {
 	state  *keeper // nil: nothing is kept on disk
 
 	share    *budget.Share
+	deck     *deck // nil: the provider has no use for it
 	progress *progress
 	teller   *teller
 
@@ -54,11 +57,17 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan, state
 	r := &run{
 		control: u.control, provider: u.provider, options: u.options,
 		endpoint: u.endpoint(o.Bucket), traits: u.control.Traits(),
-		object: o, source: src, plan: plan, token: state.token(o), began: time.Now(), state: state,
+		asked: o, object: o, source: src, plan: plan, token: state.token(o), began: time.Now(), state: state,
 		progress: newProgress(plan.Size),
 	}
 	if src != nil {
 		r.total.Store(int64(plan.Len()))
+	}
+	if src != nil && plan.Size == 0 {
+		r.empties()
+	}
+	if u.provider.Anticipates() {
+		r.deck = &deck{lanes: r.endpoint.lanes.Limit}
 	}
 	r.header = o.headers(r.traits.MetaPrefix, r.token)
 	r.share = r.endpoint.budget.Join(max(plan.PartSize, 1))
@@ -67,11 +76,36 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan, state
 	return r
 }
 
+// empties makes an upload one of an empty object, which some stores take no checksum
+// of if it is made of an empty part.
+func (r *run) empties() {
+	if r.traits.PartsOnly {
+		r.traits.Algorithm, r.traits.Whole, r.traits.FullObject = chunker.MD5, chunker.None, false
+	}
+}
+
+// size is that of the object, negative if nobody knows yet.
+func (r *run) size() int64 {
+	if r.source == nil && r.total.Load() == 0 {
+		return -1
+	}
+	return r.plan.Size
+}
+
 func (r *run) end() {
 	r.state.release()
 	r.endpoint.unwatch(r)
 	r.share.Leave()
 	r.teller.close()
+}
+
+// follow takes the name that the control plane has given the object.
+func (r *run) follow(u Upload) {
+	was := r.object.String()
+	r.object.Bucket, r.object.Key = u.Bucket, u.Key
+	if name := r.object.String(); name != was {
+		r.warn(fmt.Errorf("the object is kept as %s: so the service has chosen", name))
+	}
 }
 
 // warn tells what should be known although nothing failed.
@@ -94,8 +128,8 @@ func (r *run) result() Result {
 func (r *run) count(c *call, res result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if res.local {
-		return // nothing was sent
+	if res.local || res.service() {
+		return // nothing was sent to the store
 	}
 	r.stats.Requests++
 	if !c.data {

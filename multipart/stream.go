@@ -68,7 +68,7 @@ func (r *run) uploadStream(ctx context.Context, cutter *chunker.Cutter, growth c
 	if err != nil {
 		return r.conclude(ctx, r.local(wire.PutPart, err))
 	}
-	if size := first.Part.Size; last && (size == 0 || size < r.options.Threshold) {
+	if size := first.Part.Size; last && (size == 0 || size < r.options.Threshold) && !r.traits.PartsOnly {
 		defer first.Release()
 		r.plan = chunker.Plan{Size: size, PartSize: max(size, 1)}
 		r.progress.total.Store(size)
@@ -79,6 +79,9 @@ func (r *run) uploadStream(ctx context.Context, cutter *chunker.Cutter, growth c
 
 // streamParts is an upload of a stream in parts, of which the first was read.
 func (r *run) streamParts(ctx context.Context, cutter *chunker.Cutter, growth chunker.Growth, first *chunker.Piece, last bool) error {
+	if last && first.Part.Size == 0 {
+		r.empties()
+	}
 	if err := r.start(ctx); err != nil {
 		first.Release()
 		return err

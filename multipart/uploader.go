@@ -95,7 +95,7 @@ func (u *Uploader) Upload(ctx context.Context, o Object, src chunker.Source) (Re
 	if err != nil {
 		return Result{}, err
 	}
-	single := plan.Size < u.options.Threshold || plan.Size == 0
+	single := (plan.Size < u.options.Threshold || plan.Size == 0) && !u.control.Traits().PartsOnly
 	state, err := u.claim(o, src, plan, single)
 	if err != nil {
 		return Result{}, err
@@ -175,6 +175,7 @@ func (r *run) uploadParts(ctx context.Context) error {
 		r.warn(fmt.Errorf("upload %s is of no use any more: a new one is begun (%w)", r.upload.ID, err))
 		r.drop(ctx)
 		r.anew()
+		r.object = r.asked
 		r.parts.forget()
 		r.progress.done.Store(0)
 		r.stats.Resumed = 0

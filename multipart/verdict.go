@@ -28,9 +28,10 @@ type evidence struct {
 //	new URL because the last had expired void     ignored  overload  it was made too long before it was used
 //	redirect, restart, fatal             void     ignored  ignored
 //	cancel, source or mint failed        void     ignored  ignored
+//	a service before the store failed    void     ignored  ignored   its trouble is not the store's
 //	the machine was suspended, too late  void     ignored  ignored
 func evidenceOf(class wire.Class, res result) evidence {
-	if res.local || res.unsent() {
+	if res.local || res.unsent() || res.service() {
 		return evidence{budget.Void, breaker.Ignored, lanes.Ignored}
 	}
 	switch class {

@@ -61,6 +61,26 @@ func (s *Shared) Renew(ctx context.Context) error {
 	return err
 }
 
+// Anticipates reports whether the provider is an [Anticipator].
+func (s *Shared) Anticipates() bool {
+	_, ok := s.provider.(Anticipator)
+	return ok
+}
+
+// Anticipate tells the provider, if it is an [Anticipator].
+func (s *Shared) Anticipate(p Part) {
+	if a, ok := s.provider.(Anticipator); ok {
+		a.Anticipate(p)
+	}
+}
+
+// Learn tells the provider, if it is a [Timekeeper].
+func (s *Shared) Learn(store time.Time) {
+	if k, ok := s.provider.(Timekeeper); ok {
+		k.Learn(store)
+	}
+}
+
 // flights are the calls under way. The zero value is ready to use.
 type flights struct {
 	group singleflight.Group

@@ -127,6 +127,9 @@ func (r *Record) checkParts() error {
 func (r *Record) checkText() error {
 	all := []string{r.Endpoint, r.Bucket, r.Key, r.Token, r.UploadID, r.Host}
 	all = append(all, r.Leftover...)
+	for id, key := range r.Keys {
+		all = append(all, id, key)
+	}
 	all = slices.AppendSeq(all, maps.Keys(r.Header))
 	all = slices.AppendSeq(all, maps.Keys(r.Metadata))
 	for _, p := range r.Parts {

@@ -78,6 +78,10 @@ type Record struct {
 	// aborted yet.
 	Leftover []string `json:"leftover,omitempty"`
 
+	// Keys are the keys of those uploads, by id, that the control plane has given
+	// another one than was asked for. See KeyOf.
+	Keys map[string]string `json:"keys,omitempty"`
+
 	Started time.Time `json:"started"`
 }
 
@@ -112,5 +116,14 @@ func (r Record) clone() Record {
 	r.Command = slices.Clone(r.Command)
 	r.Parts = slices.Clone(r.Parts)
 	r.Leftover = slices.Clone(r.Leftover)
+	r.Keys = maps.Clone(r.Keys)
 	return r
+}
+
+// KeyOf is the key of an upload to the destination.
+func (r *Record) KeyOf(uploadID string) string {
+	if key, ok := r.Keys[uploadID]; ok {
+		return key
+	}
+	return r.Key
 }

@@ -97,7 +97,7 @@ func (m *Mem) store(r *http.Request, number int, body []byte) (has multipart.Rec
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	_, exists := m.objects[key]
 	up := m.uploads[r.FormValue("uploadId")]
-	op := wire.PutPart
+	op, algorithm := wire.PutPart, m.traits.Algorithm
 	switch {
 	case number == 0 && exists && m.traits.CreateOnly && r.Header.Get("If-None-Match") == "*":
 		return has, 412, "PreconditionFailed"
@@ -105,11 +105,13 @@ func (m *Mem) store(r *http.Request, number int, body []byte) (has multipart.Rec
 		op = wire.PutObject
 	case up == nil:
 		return has, 404, "NoSuchUpload"
+	default:
+		algorithm = up.intent.Algorithm
 	}
 	body, believed := m.tamper(op, number, body, body)
 	has = multipart.Receipt{Number: number, Size: int64(len(believed)), ETag: etagOf(believed)}
-	if declared(m.traits.Algorithm) {
-		has.Digest, _ = chunker.Sum(bytes.NewReader(believed), m.traits.Algorithm)
+	if declared(algorithm) {
+		has.Digest, _ = chunker.Sum(bytes.NewReader(believed), algorithm)
 	}
 	if number == 0 {
 		m.objects[key] = Object{Body: body, believed: believed, Header: r.Header.Clone(), ETag: has.ETag, Digest: has.Digest}

@@ -110,7 +110,7 @@ func TestEditInfo(t *testing.T) {
 	m := storetest.NewMem(wire.Limits{})
 	defer m.Close()
 	m.EditInfo = func(op wire.Operation, i *multipart.Info) { i.VersionID = op.String() }
-	u, _ := m.Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k"})
+	u, _ := m.Create(t.Context(), multipart.Intent{Bucket: "b", Key: "k", Algorithm: m.Traits().Algorithm})
 	etag := send(t, m, u, 1, []byte("hello"))
 	done, err := m.Complete(t.Context(), u, multipart.Completion{Parts: []multipart.Receipt{{Number: 1, ETag: etag}}, Size: 5})
 	if err == nil {
