@@ -8,12 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/chunkup/chunkup/multipart/wire"
+	"github.com/chunkup/chunkup/presign"
 )
 
 // NewClient returns an S3 client for the control plane: one attempt a call,
 // over w's connections and deadlines, with no checksums but those that it is
 // told to send. endpoint is empty for AWS's own of cfg.Region; if cfg has no
-// region, the profile's is used.
+// region, the profile's is used. It signs by a [presign.Clock] that a presigner made
+// from it shares.
 func NewClient(cfg aws.Config, p Profile, endpoint string, w *wire.Client) *s3.Client {
 	return s3.NewFromConfig(cfg, func(o *s3.Options) {
 		if endpoint != "" {
@@ -24,6 +26,7 @@ func NewClient(cfg aws.Config, p Profile, endpoint string, w *wire.Client) *s3.C
 		}
 		o.UsePathStyle = p.PathStyle
 		o.HTTPClient = w.Control(0)
+		o.HTTPSignerV4 = signer{o.HTTPSignerV4, &presign.Clock{}}
 		if p.Plain {
 			o.APIOptions = append(o.APIOptions, plain)
 		}

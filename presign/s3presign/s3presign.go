@@ -23,38 +23,53 @@ import (
 // that the bytes take.
 const DefaultTTL = 15 * time.Minute
 
-// Presigner is a [presign.Provider] and [presign.Renewer] over the SDK's
-// presigner. The zero value is not usable; it is safe for concurrent use.
+// Presigner is a [presign.Provider], [presign.Renewer] and [presign.Timekeeper]
+// over the SDK's presigner. The zero value is not usable; it is safe for concurrent
+// use.
 type Presigner struct {
 	client *s3.PresignClient
-	creds  aws.CredentialsProvider
+	creds  credentials
+	clock  *presign.Clock
 	ttl    time.Duration
 }
 
+var (
+	_ presign.Provider   = (*Presigner)(nil)
+	_ presign.Renewer    = (*Presigner)(nil)
+	_ presign.Timekeeper = (*Presigner)(nil)
+)
+
 // New signs with the credentials, region, endpoint and addressing of client.
 // Requests live for ttl (0 = [DefaultTTL]), or until the credentials end if
-// that is sooner.
+// that is sooner. It goes by the client's own clock if that is one of package
+// s3store's, so that what either learns holds for both.
 func New(client *s3.Client, ttl time.Duration) *Presigner {
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
+	clock := clockOf(client)
 	return &Presigner{
-		client: s3.NewPresignClient(client, s3.WithPresignExpires(ttl)),
-		creds:  client.Options().Credentials,
+		client: s3.NewPresignClient(client, s3.WithPresignExpires(ttl), func(o *s3.PresignOptions) { o.Presigner = newSigner(clock) }),
+		creds:  credentials{provider: client.Options().Credentials, clock: clock},
+		clock:  clock,
 		ttl:    ttl,
 	}
 }
 
+// Clock is the clock by which requests are signed.
+func (p *Presigner) Clock() *presign.Clock { return p.clock }
+
+// Learn makes the clock go as the store's does: see [presign.Clock.Learn].
+func (p *Presigner) Learn(store time.Time) { p.clock.Learn(store) }
+
 // Presign signs a PUT of the part, its length and its checksum header
 // included, so that the request is good for exactly these bytes.
 func (p *Presigner) Presign(ctx context.Context, part presign.Part) (presign.Request, error) {
-	notAfter, err := p.notAfter(ctx)
+	life, err := p.life(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			return presign.Request{}, context.Cause(ctx)
-		}
-		return presign.Request{}, fmt.Errorf("%w: %w", presign.ErrCredentials, err)
+		return presign.Request{}, err
 	}
+	notAfter := time.Now().Add(life)
 	signed, err := p.sign(ctx, part)
 	if err != nil {
 		return presign.Request{}, fmt.Errorf("presign: %w", err)
@@ -66,11 +81,11 @@ func (p *Presigner) Presign(ctx context.Context, part presign.Part) (presign.Req
 	return presign.Request{Method: signed.Method, URL: signed.URL, Header: header, NotAfter: notAfter}, nil
 }
 
-// Renew drops credentials that were cached, so that rotated ones are read.
+// Renew drops credentials that were cached, so that rotated ones are read; twice
+// within 2 s is once. The client from which the presigner was made signs with the
+// same.
 func (p *Presigner) Renew(context.Context) error {
-	if cache, ok := p.creds.(*aws.CredentialsCache); ok {
-		cache.Invalidate()
-	}
+	p.creds.renew()
 	return nil
 }
 
@@ -87,22 +102,18 @@ func (p *Presigner) sign(ctx context.Context, part presign.Part) (*v4.PresignedH
 	}, headers)
 }
 
-// notAfter is the end of the authority: a URL signed with temporary
+// life is how long a request lives that is signed now: a URL signed with temporary
 // credentials dies with them, whatever its own expiry says
 // (https://repost.aws/knowledge-center/presigned-url-s3-bucket-expiration).
-func (p *Presigner) notAfter(ctx context.Context) (time.Time, error) {
-	end := time.Now().Add(p.ttl)
-	if p.creds == nil {
-		return end, nil
+func (p *Presigner) life(ctx context.Context) (time.Duration, error) {
+	life, err := p.creds.life(ctx)
+	switch {
+	case err == nil:
+		return min(life, p.ttl), nil
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
 	}
-	creds, err := p.creds.Retrieve(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if creds.CanExpire && creds.Expires.Before(end) {
-		end = creds.Expires
-	}
-	return end, nil
+	return 0, fmt.Errorf("%w: %w", presign.ErrCredentials, err)
 }
 
 // withHeaders adds the part's headers to the request before it is signed.

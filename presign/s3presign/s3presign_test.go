@@ -119,12 +119,14 @@ func (p *temporary) Retrieve(context.Context) (aws.Credentials, error) {
 }
 
 func TestRequestsDieWithTheirCredentials(t *testing.T) {
-	creds := &temporary{expires: time.Now().Add(5 * time.Minute)}
-	p := s3presign.New(client(aws.NewCredentialsCache(creds)), time.Hour)
-	r, err := p.Presign(t.Context(), presign.Part{Bucket: "b", Key: "k", UploadID: "u", Number: 1})
-	if err != nil || !r.NotAfter.Equal(creds.expires) {
-		t.Errorf("not after %v, want %v; %v", r.NotAfter, creds.expires, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		creds := &temporary{expires: time.Now().Add(5 * time.Minute)}
+		p := s3presign.New(client(aws.NewCredentialsCache(creds)), time.Hour)
+		r, err := p.Presign(t.Context(), presign.Part{Bucket: "b", Key: "k", UploadID: "u", Number: 1})
+		if err != nil || !r.NotAfter.Equal(creds.expires) {
+			t.Errorf("not after %v, want %v; %v", r.NotAfter, creds.expires, err)
+		}
+	})
 }
 
 func TestRenewFetchesCredentials(t *testing.T) {
