@@ -2,19 +2,31 @@
 # make full   the long tests as well
 # make mutants  each rule switched off once: its test must fail
 # make build  the command, in ./bin
+# make page   the bundle of chunkup mint's web page, anew from its source
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 FUZZTIME    ?= 30s
 
-.PHONY: test full build lint fmt vet staticcheck cross unit fuzz long mutants
+.PHONY: test full build page page-check lint fmt vet staticcheck cross tools unit fuzz long mutants
 
 test: lint cross unit
 
-full: test fuzz long mutants
+full: test page-check fuzz long mutants
 
 build:
 	go build -o bin/chunkup ./cmd/chunkup
+
+PAGE := cmd/chunkup/page
+
+# It needs npm, and the network. What it makes is committed.
+page:
+	rm -rf $(PAGE)/dist
+	$(PAGE)/src/build $(PAGE)/dist
+
+page-check:
+	@out=$$(mktemp -d) && trap 'rm -rf "$$out"' EXIT && $(PAGE)/src/build "$$out" && \
+		diff -rq "$$out" $(PAGE)/dist || { echo "the web page is not what its source gives: run make page"; exit 1; }
 
 lint: fmt vet staticcheck
 
@@ -35,8 +47,11 @@ cross:
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -o /dev/null ./cmd/chunkup || exit 1; \
 	done
 
-unit:
-	@command -v $$(go env CC) >/dev/null || { echo "the race detector needs a C compiler: install gcc (apt-get install gcc libc6-dev)"; exit 1; }
+# A C compiler, a browser, Node: installed on Debian, asked for elsewhere.
+tools:
+	@.ci/tools
+
+unit: tools
 	go test -race -timeout 15m ./...
 
 # Each fuzz target for FUZZTIME.

@@ -23,12 +23,14 @@ func (f *cpFlags) resumeCommand(j job, c *connection) []string {
 
 // spelled are the flags that were set, as words of a command line. Those that a
 // variable has set and that make no sense for the destination or the source are left
-// out, and a path from here is made absolute.
+// out, and so are secrets; a path from here is made absolute.
 func spelled(set *pflag.FlagSet, scheme string, stream bool) []string {
 	var words []string
+	service := set.Lookup(mintURL)
+	mute := senseless(scheme, service != nil && service.Value.String() != "")
 	set.VisitAll(func(f *pflag.Flag) {
 		switch {
-		case !isSet(f), f.Name == "dry-run", f.Name == "expected-size" && !stream, slices.Contains(senseless(scheme), f.Name):
+		case !isSet(f), isSecret(f), f.Name == "dry-run", f.Name == "expected-size" && !stream, slices.Contains(mute, f.Name):
 		case f.Value.Type() == "k=v":
 			for _, p := range f.Value.(*pairs).list {
 				words = append(words, "--"+f.Name, p[0]+"="+p[1])
@@ -58,7 +60,7 @@ func storeWords(command []string) []string {
 	f := &cpFlags{}
 	set, abort := pflag.NewFlagSet("cp", pflag.ContinueOnError), pflag.NewFlagSet("abort", pflag.ContinueOnError)
 	f.groups(set)
-	for _, flag := range append(slices.Sorted(maps.Keys(askingStore)), "state-dir") {
+	for _, flag := range append(slices.Sorted(maps.Keys(askingStore)), mintURL, "state-dir") {
 		abort.AddFlag(set.Lookup(flag))
 	}
 	if set.Parse(command[2:]) != nil {
@@ -85,23 +87,38 @@ func (h hints) lines() []string {
 	if h.abort != nil {
 		lines = append(lines, "abort:  "+shellLine(h.abort))
 	}
+	if serviceOf(h.resume) != "" || serviceOf(h.abort) != "" {
+		lines = append(lines, "header: a --mint-header is printed and kept nowhere: set "+variable("mint-header")+" to it before")
+	}
 	return lines
 }
 
-// addressOf is how the user would write a journal's destination.
-func addressOf(r journal.Record) string {
+// serviceOf is the address of the minting service in a command line; empty if it has
+// none.
+func serviceOf(command []string) string {
+	i := slices.Index(command, "--"+mintURL)
+	if i < 0 || i+1 == len(command) {
+		return ""
+	}
+	return command[i+1]
+}
+
+// addressOf is how the user has written a journal's destination.
+func addressOf(r journal.Record) string { return destinationOf(r).address(r.Key) }
+
+func destinationOf(r journal.Record) destination {
 	d := destination{scheme: schemeS3, bucket: r.Bucket, key: r.Key}
 	if isSandbox(r.Endpoint) {
 		d.scheme = schemeSandbox
 	}
-	return d.address(r.Key)
+	return d
 }
 
 // abortOf is the command line that drops a journal's upload; nil if there is no
-// upload.
+// upload. Its key may be another than was asked for.
 func abortOf(r journal.Record) []string {
 	if r.UploadID == "" {
 		return nil
 	}
-	return abortCommand(addressOf(r), r.UploadID, storeWords(r.Command))
+	return abortCommand(destinationOf(r).address(r.KeyOf(r.UploadID)), r.UploadID, storeWords(r.Command))
 }

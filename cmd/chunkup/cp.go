@@ -67,7 +67,7 @@ func (f *cpFlags) copy(ctx context.Context, e env, jobs []job, dest destination)
 	}
 	if err == nil {
 		s.connection = c
-		if err = f.fit(jobs, c.control.Traits()); err == nil {
+		if err = f.fitStore(jobs, c); err == nil {
 			s.warn(jobs, warning)
 			s.uploadAll(ctx, jobs)
 		}
@@ -145,7 +145,7 @@ func (s *session) upload(ctx context.Context, j job) outcome {
 	o := s.options()
 	o.OnEvent = func(e multipart.Event) {
 		if e.UploadID != "" {
-			s.env.begun.began(openUpload{j.dest, e.UploadID, s.hints(j, object.Command, e.UploadID)})
+			s.env.begun.began(openUpload{j.dest, e.UploadID, s.hints(j, j.addressOf(e.Object), object.Command, e.UploadID)})
 		}
 		s.printer.event(j, e)
 	}
@@ -161,7 +161,7 @@ func (s *session) upload(ctx context.Context, j job) outcome {
 	}
 	out.err = named(out.err, destination{scheme: j.scheme})
 	if e, ok := errors.AsType[*multipart.Error](out.err); ok && (e.Journal != "" || e.Abort != nil) {
-		out.hints = s.hints(j, object.Command, e.UploadID)
+		out.hints = s.hints(j, out.object(), object.Command, e.UploadID)
 		if e.Journal == "" {
 			out.hints.resume = nil
 		}
@@ -177,14 +177,15 @@ func (s *session) options() multipart.Options {
 	return o
 }
 
-// hints are how to go on with a job and how to clean up after it.
-func (s *session) hints(j job, resume []string, id string) hints {
+// hints are how to go on with a job, and how to clean up after it at the address that
+// the store knows.
+func (s *session) hints(j job, address string, resume []string, id string) hints {
 	var h hints
 	if !j.stream && s.journals != nil {
 		h.resume = resume
 	}
 	if id != "" {
-		h.abort = abortCommand(j.dest, id, storeWords(resume))
+		h.abort = abortCommand(address, id, storeWords(resume))
 	}
 	return h
 }

@@ -37,3 +37,26 @@ func TestDocumentedFlags(t *testing.T) {
 		t.Errorf("docs/cli.md does not list the providers as %s", providers)
 	}
 }
+
+// So it is for chunkup mint.
+func TestDocumentedMintFlags(t *testing.T) {
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## `chunkup mint`\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	documented, real := []string{"verbose"}, []string{} // which is -v there
+	for _, row := range regexp.MustCompile("(?m)^\\| (`-.*?`) \\|").FindAllStringSubmatch(section, -1) {
+		for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(row[1], -1) {
+			documented = append(documented, m[1])
+		}
+	}
+	set := newMint(env{}).Flags()
+	set.VisitAll(func(f *pflag.Flag) { real = append(real, f.Name) })
+	slices.Sort(documented)
+	slices.Sort(real)
+	if !slices.Equal(documented, real) {
+		t.Errorf("docs/cli.md has\n%v, the command has\n%v", documented, real)
+	}
+}

@@ -50,4 +50,7 @@ func flagError(err error) error {
 }
 
 // mayBeSecret tells a flag whose value may hold a password.
-func mayBeSecret(f *pflag.Flag) bool { return f.Value.Type() == "URL" }
+func mayBeSecret(f *pflag.Flag) bool { return f.Value.Type() == "URL" || isSecret(f) }
+
+// isSecret tells a flag whose value is in nothing that is printed or kept.
+func isSecret(f *pflag.Flag) bool { return f.Value.Type() == secretHeaderType }

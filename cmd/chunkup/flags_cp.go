@@ -30,6 +30,7 @@ type storeFlags struct {
 	addressing  string
 	checksum    *chunker.Algorithm // nil: the profile's
 	sandboxDir  string             // of sandbox://
+	mint        mintURLFlags       // url empty: there are credentials here
 }
 
 // outputFlags say what the user wants to see.
@@ -56,6 +57,7 @@ func (f *cpFlags) define(cmd *cobra.Command) []group {
 func (f *cpFlags) groups(all *pflag.FlagSet) []group {
 	groups := grouped(all, []titled{
 		{"Store", f.store.define},
+		{"Minting service", f.store.mint.define},
 		{"Object", f.object.define},
 		{"Parts", f.tuning.parts},
 		{"Deadlines", f.tuning.deadlines},
@@ -113,25 +115,33 @@ func (o *outputFlags) define(set *pflag.FlagSet) {
 
 // checkScheme refuses what cannot be said about the kind of store.
 func (s *storeFlags) checkScheme(given *pflag.FlagSet, d destination) error {
-	for _, name := range senseless(d.scheme) {
+	for _, name := range senseless(d.scheme, s.mint.url != "") {
 		switch {
 		case !given.Changed(name):
 		case d.scheme == schemeSandbox:
 			return usagef("--%s makes no sense with sandbox://, which brings its own store", name)
-		default:
+		case name == "sandbox-dir":
 			return usagef("--%s makes no sense without sandbox://", name)
+		case name == "mint-header":
+			return usagef("--%s makes no sense without --mint-url", name)
+		default:
+			return usagef("--%s makes no sense with --mint-url (or %s), whose service knows the store", name, variable("mint-url"))
 		}
 	}
 	return nil
 }
 
 // senseless are the flags that say nothing about the kind of store that a scheme
-// stands for.
-func senseless(scheme string) []string {
-	if scheme == schemeSandbox {
-		return []string{"endpoint-url", "region", "profile", "no-verify-ssl", "ca-bundle", "provider", "addressing"}
+// stands for, or about the one behind a minting service.
+func senseless(scheme string, minted bool) []string {
+	own := []string{"endpoint-url", "region", "profile", "provider", "addressing"}
+	switch {
+	case scheme == schemeSandbox:
+		return append(own, "no-verify-ssl", "ca-bundle", "mint-url", "mint-header")
+	case minted:
+		return append(own, "checksum-algorithm", "sandbox-dir")
 	}
-	return []string{"sandbox-dir"}
+	return []string{"sandbox-dir", "mint-header"}
 }
 
 // parseChecksum returns nil for auto.

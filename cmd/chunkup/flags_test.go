@@ -137,7 +137,7 @@ func TestBadFlags(t *testing.T) {
 // samples are a value that is not the default for every flag of cp.
 var samples = map[string]string{
 	"endpoint-url": "http://127.0.0.1:1", "region": "eu-west-1", "profile": "work", "no-verify-ssl": "true", "ca-bundle": "ca.pem",
-	"provider": "minio", "addressing": "path", "checksum-algorithm": "sha256",
+	"mint-url": "http://127.0.0.1:1", "mint-header": "Authorization: Bearer x", "provider": "minio", "addressing": "path", "checksum-algorithm": "sha256",
 	"content-type": "text/x", "cache-control": "no-store", "content-disposition": "inline", "content-encoding": "gzip",
 	"content-language": "de", "expires": "Thu, 01 Jan 2026 00:00:00 GMT", "metadata": "k=v", "tag": "k=v", "acl": "private",
 	"storage-class": "GLACIER", "sse": "AES256", "sse-kms-key-id": "k",
@@ -182,7 +182,7 @@ func TestFlagsFromEnvironment(t *testing.T) {
 }
 
 func sameFlags(a, b *cpFlags) bool {
-	return cmp.Equal(a, b, cmp.AllowUnexported(cpFlags{}, storeFlags{}, objectFlags{}, tuningFlags{}, stateFlags{}, outputFlags{}, pairs{}),
+	return cmp.Equal(a, b, cmp.AllowUnexported(cpFlags{}, storeFlags{}, objectFlags{}, tuningFlags{}, stateFlags{}, outputFlags{}, pairs{}, mintURLFlags{}, secretHeader{}),
 		cmpopts.IgnoreFields(pairs{}, "check"), cmpopts.IgnoreFields(cpFlags{}, "given"))
 }
 

@@ -42,7 +42,10 @@ the same command goes on where it stopped. Standard input cannot be read again,
 so what of it was sent is dropped.
 
 Credentials come from where the AWS CLI has them: the environment, the files in
-~/.aws, the machine's role. They are looked for before anything is sent.
+~/.aws, the machine's role. They are looked for before anything is sent. With
+--mint-url there need be none: a minting service (chunkup mint, or Uppy's Companion)
+hands out every request, to whom --mint-header or CHUNKUP_MINT_HEADER tells it. It
+may choose another key than DEST's, which is said.
 
 Sizes take 16MiB, 16MB or 1.5GiB, a bare number is bytes; rates take 10MiB/s;
 durations 1m30s. Every flag can also be set as CHUNKUP_ and its name in upper
@@ -57,6 +60,7 @@ const cpExamples = `  chunkup cp big.iso s3://bucket/backups/
   chunkup cp big.iso s3://bucket/big --endpoint-url http://127.0.0.1:9000 --part-size 64MiB
   chunkup cp big.iso s3://bucket/big --json --max-elapsed 0 --retry-budget 4
   chunkup cp big.iso 's3://bucket/{sha256}.{ext}' --no-overwrite
+  chunkup cp big.iso s3://uploads/ --mint-url https://uploads.example.com
   tar c dir | chunkup cp - s3://bucket/dir.tar --expected-size 40GiB
   chunkup cp - s3://bucket/db.sql -- pg_dump db`
 

@@ -20,7 +20,8 @@ With --json there is an object of type "state" for each.`
 const stateResumeHelp = `Go on with unfinished uploads, one after another, by the commands that
 chunkup state ls prints.
 
-The variables CHUNKUP_… change nothing in those commands. A DEST or a SOURCE that
+The variables CHUNKUP_… change nothing in those commands, but CHUNKUP_MINT_HEADER:
+what a minting service knows its caller by is in no journal. A DEST or a SOURCE that
 several journals are about is refused: give the PATH of one.
 
 An upload that runs right now, one from standard input, and one that was given up
@@ -67,7 +68,8 @@ journal that is about it. One that the store does not know is said not to
 be there (any more), which is no failure. One that a process on this machine is at
 work on is refused, by whatever name that calls the store.`
 
-const uploadsAbortExamples = `  chunkup uploads abort s3://bucket/big.iso --upload-id 2~abc`
+const uploadsAbortExamples = `  chunkup uploads abort s3://bucket/big.iso --upload-id 2~abc
+  chunkup uploads abort s3://uploads/big.iso --upload-id eyJ1 --mint-url https://uploads.example.com`
 
 const uploadsCleanupHelp = `Drop the unfinished uploads that are older than --max-age, of keys that begin
 with the prefix.

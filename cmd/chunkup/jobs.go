@@ -28,6 +28,15 @@ type job struct {
 	hashed chunker.Identity // what the file was when its key was made from its hash
 }
 
+// addressOf is how the user would write the address of the job's object as the store
+// calls it; the destination if that is not known.
+func (j job) addressOf(o multipart.Object) string {
+	if o.Key == "" {
+		return j.dest
+	}
+	return destination{scheme: j.scheme, bucket: o.Bucket}.address(o.Key)
+}
+
 // prepare makes the jobs of a command line, and refuses what cannot work before
 // anything is sent. dash is how many arguments come before a "--", or negative.
 func (f *cpFlags) prepare(ctx context.Context, args []string, dash int) ([]job, destination, error) {
@@ -128,6 +137,9 @@ func sourceSize(source string) (int64, error) {
 
 // knownTraits are the store's as far as they are known without asking it.
 func (f *cpFlags) knownTraits() multipart.Traits {
+	if f.store.mint.url != "" {
+		return multipart.Traits{CreateOnly: true, PartsOnly: true} // so that there is a place for journals
+	}
 	p, err := s3store.ByName(f.store.provider)
 	if err != nil {
 		return multipart.Traits{CreateOnly: true} // detected later; until then S3's
@@ -166,6 +178,6 @@ func (f *cpFlags) plan(j *job, store multipart.Traits) (err error) {
 		return err
 	}
 	j.plan, err = chunker.NewPlan(j.size, f.tuning.partSize, store.Limits)
-	j.whole = j.size < f.tuning.threshold || j.size == 0
+	j.whole = (j.size < f.tuning.threshold || j.size == 0) && !store.PartsOnly
 	return err
 }

@@ -125,6 +125,7 @@ type resultLine struct {
 	ElapsedMS    int64  `json:"elapsed_ms"`
 	Error        string `json:"error"`
 
+	Object   string `json:"object"` // dest, unless a minting service has chosen another key
 	Existing bool   `json:"existing"`
 	UploadID string `json:"upload_id"`
 	Resume   string `json:"resume"`
@@ -252,7 +253,7 @@ func (p *jsonPrinter) result(o outcome) {
 		line: head("result", time.Now()), Source: o.job.source, Dest: o.job.dest, OK: o.err == nil, Exit: o.code,
 		ETag: r.ETag, VersionID: r.VersionID, Size: cmp.Or(r.Size, o.job.size), Parts: r.Parts,
 		Attempts: r.Attempts, Retries: r.Retries, ElapsedMS: r.Elapsed.Milliseconds(), Error: textOf(o.err),
-		ResumedParts: r.Resumed, Existing: r.Existing, UploadID: o.uploadID(),
+		ResumedParts: r.Resumed, Object: o.object(), Existing: r.Existing, UploadID: o.uploadID(),
 		Resume: shellLine(o.hints.resume), Abort: shellLine(o.hints.abort),
 	}
 	if !r.Digest.IsZero() {

@@ -35,7 +35,7 @@ func contract(t *testing.T) map[string][]string {
 
 // added are the fields and the types that the contract does not have.
 var added = map[string][]string{"attempt": {"op", "again"}, "progress": {"lanes", "budget"}, "wait": {"op"}, "warning": {"dest", "error"},
-	"created": {"dest", "upload_id"}, "resumed": {"dest", "upload_id", "parts", "bytes"}, "result": {"existing", "upload_id", "resume", "abort"}}
+	"created": {"dest", "upload_id"}, "resumed": {"dest", "upload_id", "parts", "bytes"}, "result": {"object", "existing", "upload_id", "resume", "abort"}}
 
 func jsonLines(t *testing.T, stdout string) []map[string]any {
 	t.Helper()

@@ -128,7 +128,7 @@ func (r ran) oneLine(t *testing.T, parts ...string) {
 	t.Helper()
 	first, hints, _ := strings.Cut(r.stderr, "\n")
 	for line := range strings.Lines(hints) {
-		if !strings.HasPrefix(line, "resume: chunkup cp ") && !strings.HasPrefix(line, "abort:  chunkup uploads abort ") {
+		if !strings.HasPrefix(line, "resume: chunkup cp ") && !strings.HasPrefix(line, "abort:  chunkup uploads abort ") && !strings.HasPrefix(line, "header: ") {
 			t.Errorf("standard error is not one line of chunkup's and hints: %q", r.stderr)
 		}
 	}

@@ -59,7 +59,7 @@ func (r *remote) owners() (owners, error) {
 // may be any of its key's.
 func (o owners) of(u multipart.Upload) owner {
 	for _, x := range o.all {
-		if r := x.Record; x.Live && r.Key == u.Key && (r.UploadID == u.ID || r.UploadID == "") {
+		if r := x.Record; x.Live && isFor(r, u) && (r.UploadID == u.ID || r.UploadID == "") {
 			return owner{ownedLive, x.Path, r.PID}
 		}
 	}
@@ -67,17 +67,20 @@ func (o owners) of(u multipart.Upload) owner {
 		return owner{kind: ownedLive, path: o.unread[0].Path}
 	}
 	for _, x := range o.all {
-		if r := x.Record; r.Key == u.Key && r.UploadID == u.ID && !givenUp(r) && !slices.Contains(r.Leftover, u.ID) {
+		if r := x.Record; isFor(r, u) && r.UploadID == u.ID && !givenUp(r) && !slices.Contains(r.Leftover, u.ID) {
 			return owner{kind: ownedKept, path: x.Path}
 		}
 	}
 	for _, x := range o.here {
-		if r := x.Record; r.Key == u.Key && (r.UploadID == u.ID || slices.Contains(r.Leftover, u.ID)) {
+		if r := x.Record; isFor(r, u) && (r.UploadID == u.ID || slices.Contains(r.Leftover, u.ID)) {
 			return owner{kind: ownedGiven, path: x.Path}
 		}
 	}
 	return owner{kind: ownedNone}
 }
+
+// isFor tells a journal of the upload's key, which may be another than was asked for.
+func isFor(r journal.Record, u multipart.Upload) bool { return r.KeyOf(u.ID) == u.Key }
 
 // isUnread tells that there is a journal of an upload's destination, and that it is
 // none of those that could be read.

@@ -146,3 +146,28 @@ func TestAbortOfNothing(t *testing.T) {
 	}
 	f.empty(t)
 }
+
+// A minting service may have given an upload another key than its journal is about.
+func TestOwnerOfChosenKey(t *testing.T) {
+	isolate(t)
+	f, dir := newFake(t), journal.Open(t.TempDir())
+	f.begin("/bucket/chosen", 99*time.Hour, "part")
+	r := record(f.URL, "asked", "U1", journal.Uploading)
+	r.Keys = map[string]string{"U1": "chosen"}
+	claim := writeJournal(t, dir, r)
+	f.uploadsOf(t, dir, "abort", "s3://bucket/chosen", "--upload-id", "U1").want(t, exitFailed)
+	f.uploadsOf(t, dir, "cleanup", "s3://bucket").want(t, exitOK)
+	if len(f.unfinished()) != 1 {
+		t.Error("an upload at which a process is at work was dropped")
+	}
+	if err := claim.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if ls := f.uploadsOf(t, dir, "ls", "s3://bucket").want(t, exitOK).stdout; !strings.HasSuffix(ls, "  resumable\n") {
+		t.Errorf("%s", ls)
+	}
+	f.uploadsOf(t, dir, "abort", "s3://bucket/chosen", "--upload-id", "U1").want(t, exitOK)
+	if left, _ := dir.List(); len(left) != 0 || len(f.unfinished()) != 0 {
+		t.Errorf("left: %v, %v", left, f.unfinished())
+	}
+}

@@ -111,10 +111,10 @@ func (p *plain) result(o outcome) {
 		return
 	}
 	if o.result.Existing {
-		fmt.Fprintf(p.out, "exists %s = %s  %s, nothing was sent\n  %s\n", o.job.label(), show(o.job.dest), formatSize(o.result.Size), proof(o))
+		fmt.Fprintf(p.out, "exists %s = %s  %s, nothing was sent\n  %s\n", o.job.label(), show(o.object()), formatSize(o.result.Size), proof(o))
 		return
 	}
-	fmt.Fprintf(p.out, "uploaded %s → %s  %s\n  %s\n", o.job.label(), show(o.job.dest), figures(o.result), proof(o))
+	fmt.Fprintf(p.out, "uploaded %s → %s  %s\n  %s\n", o.job.label(), show(o.object()), figures(o.result), proof(o))
 }
 
 func (p *plain) close(t totals) error {
@@ -162,7 +162,7 @@ func cut(size int64, plan chunker.Plan, whole bool) string {
 	switch n := plan.Len(); {
 	case whole:
 		return formatSize(size) + " in one PUT"
-	case n == 1:
+	case n <= 1: // an empty one has one, too
 		return formatSize(size) + " in 1 part"
 	default:
 		return fmt.Sprintf("%s in %d parts of %s", formatSize(size), n, formatSize(plan.PartSize))

@@ -38,6 +38,15 @@ func (o outcome) uploadID() string {
 	return o.result.UploadID
 }
 
+// object is the address of what was made, or was to be made: a minting service may
+// have chosen another key than the destination's.
+func (o outcome) object() string {
+	if e, ok := errors.AsType[*multipart.Error](o.err); ok && e.Object != "" {
+		return e.Object
+	}
+	return o.job.addressOf(o.result.Object)
+}
+
 // totals are those of the whole run.
 type totals struct {
 	files, failed            int

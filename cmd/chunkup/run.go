@@ -58,7 +58,7 @@ func newRoot(e env) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", flagError(err), cmd.CommandPath())
 	})
-	root.AddCommand(newCp(e), newState(e), newUploads(e), newVerify(e), newSandbox(e))
+	root.AddCommand(newCp(e), newState(e), newUploads(e), newVerify(e), newMint(e), newSandbox(e))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.RunE == nil {

@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   scriptExits,
+			"mint":    scriptMint,
 			"mkfile":  scriptMakeFile,
 			"sandbox": scriptSandbox,
 		},
@@ -101,4 +102,39 @@ func scriptSandbox(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv(name, strings.Trim(text, "'"))
 	}
 	ts.Setenv("ADDRESS", strings.TrimPrefix(ts.Getenv("AWS_ENDPOINT_URL_S3"), "http://"))
+}
+
+// scriptMint serves uploads in a process of its own until the script's end, with the
+// script's environment, and sets MINT to its address; what it says on standard error
+// is in the file mint.log: mint ARGS...
+func scriptMint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: mint ARGS...")
+	}
+	cmd := exec.Command("chunkup", append([]string{"mint", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Dir, cmd.Env = ts.Getenv("WORK"), []string{"PATH=" + ts.Getenv("PATH")}
+	for _, v := range awsEnvironment("") {
+		name, _, _ := strings.Cut(v, "=")
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	log, err := os.Create(ts.MkAbs("mint.log"))
+	ts.Check(err)
+	cmd.Stderr = log
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		ts.Check(cmd.Process.Signal(os.Interrupt))
+		kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+		defer kill.Stop()
+		ts.Check(errors.Join(cmd.Wait(), log.Close())) // exit code 0
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	ts.Check(err)
+	_, rest, _ := strings.Cut(line, " at ")
+	address, _, ok := strings.Cut(rest, " until interrupted: chunkup cp FILE ")
+	if !ok {
+		ts.Fatalf("chunkup mint printed %q", line)
+	}
+	ts.Setenv("MINT", address)
 }

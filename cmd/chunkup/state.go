@@ -214,7 +214,7 @@ func removeState(e env, dir *journal.Dir, x journal.Entry) error {
 	}
 	if ok && r.UploadID != "" {
 		fmt.Fprintf(e.stderr, "the upload to %s stays at the store, and may be billed until it is aborted\n%s\n",
-			show(addressOf(r)), hints{abort: abortOf(r)}.lines()[0])
+			show(addressOf(r)), strings.Join(hints{abort: abortOf(r)}.lines(), "\n"))
 	}
 	_, err = fmt.Fprintf(e.stdout, "removed %s\n", show(cmp.Or(x.Path, claim.Path())))
 	return err

@@ -14,6 +14,7 @@ import (
 func newStateResume(e env) *cobra.Command {
 	var s stateFlags
 	var all bool
+	var header secretHeader
 	cmd := &cobra.Command{
 		Use:   "resume [PATH|DEST|SOURCE...] [--all]",
 		Short: "Go on with unfinished uploads, one after another",
@@ -36,17 +37,21 @@ func newStateResume(e env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return resumeState(cmd.Context(), e, dir, entries, all)
+			if err := oneService(entries, header); err != nil {
+				return err
+			}
+			return resumeState(cmd.Context(), e, dir, entries, all, header)
 		},
 	}
 	s.defineDir(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "all", false, "all that can be resumed; the others are named, and are no failure")
+	header.define(cmd.Flags())
 	return cmd
 }
 
 // resumeState runs the recorded commands. Those that cannot be resumed are a
 // failure only if they were asked for by name.
-func resumeState(ctx context.Context, e env, dir *journal.Dir, entries []journal.Entry, all bool) error {
+func resumeState(ctx context.Context, e env, dir *journal.Dir, entries []journal.Entry, all bool, header secretHeader) error {
 	code := exitOK
 	for _, x := range entries {
 		if ctx.Err() != nil {
@@ -62,6 +67,9 @@ func resumeState(ctx context.Context, e env, dir *journal.Dir, entries []journal
 		again := e
 		again.getenv = withoutVariables(e.getenv)
 		again.args = append(slices.Clone(x.Record.Command[1:]), "--state-dir", dir.Path())
+		if serviceOf(x.Record.Command) != "" {
+			again.args = append(again.args, header.words()...)
+		}
 		code = worst(code, run(ctx, again))
 	}
 	if code != exitOK {
@@ -79,6 +87,24 @@ func withoutVariables(getenv func(string) string) func(string) string {
 		}
 		return getenv(name)
 	}
+}
+
+// oneService refuses to show several minting services what is for one of them.
+func oneService(entries []journal.Entry, header secretHeader) error {
+	var services []string
+	for _, x := range entries {
+		if unresumable(x) != "" {
+			continue
+		}
+		if service := serviceOf(x.Record.Command); service != "" && !slices.Contains(services, service) {
+			services = append(services, service)
+		}
+	}
+	if len(header.lines) > 0 && len(services) > 1 {
+		return usagef("--mint-header (or %s) is for one minting service, and these uploads are of %s: name those of one",
+			variable("mint-header"), strings.Join(services, ", "))
+	}
+	return nil
 }
 
 // unresumable says why a journal cannot be resumed; empty if it can.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,11 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/logging"
 
 	"github.com/chunkup/chunkup/breaker"
 	"github.com/chunkup/chunkup/cmd/chunkup/sandbox"
@@ -26,6 +21,7 @@ import (
 	"github.com/chunkup/chunkup/multipart/s3store"
 	"github.com/chunkup/chunkup/multipart/wire"
 	"github.com/chunkup/chunkup/presign"
+	"github.com/chunkup/chunkup/presign/mint"
 	"github.com/chunkup/chunkup/presign/s3presign"
 )
 
@@ -41,6 +37,7 @@ type connection struct {
 	verify   bool         // hold what the store says of each object against it once more
 	close    func() error // nil if there is nothing to close
 	found    []string     // flags for what was taken from elsewhere, as words of a command line
+	minted   *mint.Client // nil: it is no minting service that hands out the requests
 }
 
 // end closes the connection. One that was opened and not needed would keep the
@@ -62,9 +59,12 @@ func connect(ctx context.Context, f *storeFlags, t *tuningFlags, d destination, 
 		c   *connection
 		err error
 	)
-	if d.scheme == schemeSandbox {
+	switch {
+	case d.scheme == schemeSandbox:
 		c, err = connectSandbox(ctx, f, t, d.bucket, observe)
-	} else {
+	case f.mint.url != "":
+		c, err = connectMint(ctx, f, t, d.bucket, observe)
+	default:
 		c, err = connectS3(ctx, f, t, d.bucket, observe)
 	}
 	if err != nil && ctx.Err() != nil {
@@ -98,44 +98,61 @@ func connectSandbox(ctx context.Context, f *storeFlags, t *tuningFlags, bucket s
 }
 
 func connectS3(ctx context.Context, f *storeFlags, t *tuningFlags, bucket string, observe breakerObserver) (*connection, error) {
-	cfg, err := loadConfig(ctx, f)
+	s, err := findStore(ctx, f, t, bucket)
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := f.endpoint(cfg)
-	if err != nil {
-		return nil, err
+	c := assemble(t, s.cfg, s.profile, s.endpoint, s.wire, observe)
+	c.found = f.found(s.cfg, s.endpoint)
+	return c, nil
+}
+
+// foundStore is what is known of a store before anything is done there.
+type foundStore struct {
+	cfg      aws.Config
+	profile  s3store.Profile
+	endpoint string // empty: AWS's own
+	wire     *wire.Client
+}
+
+// findStore finds out which store the flags, the AWS environment and files mean, what
+// it is, and with which credentials it is spoken to.
+func findStore(ctx context.Context, f *storeFlags, t *tuningFlags, bucket string) (s foundStore, err error) {
+	if s.cfg, err = loadConfig(ctx, f); err != nil {
+		return s, err
 	}
-	if err := findCredentials(ctx, cfg); err != nil {
-		return nil, err
+	if s.endpoint, err = f.endpoint(s.cfg); err != nil {
+		return s, err
 	}
-	w := wire.NewClient(wire.Options{Limits: t.limits(), TLS: tlsConfig(cfg, f.noVerifySSL)})
-	profile, err := f.findProfile(ctx, w, endpoint)
-	if err != nil {
-		return nil, err
+	if err := findCredentials(ctx, s.cfg); err != nil {
+		return s, err
+	}
+	s.wire = wire.NewClient(wire.Options{Limits: t.limits(), TLS: tlsConfig(s.cfg, f.noVerifySSL)})
+	if s.profile, err = f.findProfile(ctx, s.wire, s.endpoint); err != nil {
+		return s, err
 	}
 	switch {
-	case endpoint == "" && f.region == "":
-		cfg.Region, err = findRegion(ctx, cfg, profile, w, bucket)
-	case cfg.Region == "" && profile.Region == "":
+	case s.endpoint == "" && f.region == "":
+		s.cfg.Region, err = findRegion(ctx, s.cfg, s.profile, s.wire, bucket)
+	case s.cfg.Region == "" && s.profile.Region == "":
 		err = usagef("no region for bucket %s: set --region or AWS_REGION", bucket)
 	}
-	if err != nil {
-		return nil, err
-	}
-	c := assemble(t, cfg, profile, endpoint, w, observe)
-	c.found = f.found(cfg, endpoint)
-	return c, nil
+	return s, err
 }
 
 // assemble puts the parts of a connection together.
 func assemble(t *tuningFlags, cfg aws.Config, p s3store.Profile, endpoint string, w *wire.Client, observe breakerObserver) *connection {
 	client := s3store.NewClient(cfg, p, endpoint, w)
 	store := s3store.New(client, p, w)
+	return &connection{control: store, provider: s3presign.New(client, 0), endpoint: newEndpoint(t, store, w, observe)}
+}
+
+// newEndpoint is what all uploads of the command share.
+func newEndpoint(t *tuningFlags, c multipart.Control, w *wire.Client, observe breakerObserver) *multipart.Endpoint {
 	o := t.endpoint()
 	o.Client = w
-	o.Breaker.OnChange = func(from, to breaker.State) { observe(store.Traits().Endpoint, from, to) }
-	return &connection{control: store, provider: s3presign.New(client, 0), endpoint: multipart.NewEndpoint(o)}
+	o.Breaker.OnChange = func(from, to breaker.State) { observe(c.Traits().Endpoint, from, to) }
+	return multipart.NewEndpoint(o)
 }
 
 // inFolder is the control plane of a sandbox, which is known by its folder: its
@@ -172,28 +189,6 @@ func (s *storeFlags) found(cfg aws.Config, endpoint string) (words []string) {
 		words = append(words, "--profile", name)
 	}
 	return words
-}
-
-// loadConfig reads the AWS environment and files, with the flags over them.
-func loadConfig(ctx context.Context, s *storeFlags) (aws.Config, error) {
-	options := []func(*config.LoadOptions) error{
-		config.WithRegion(s.region),
-		config.WithSharedConfigProfile(s.profile),
-		// What the SDK warns of is no sentence of ours; what fails is an error.
-		config.WithLogger(logging.Nop{}),
-	}
-	if s.caBundle != "" {
-		pem, err := os.ReadFile(s.caBundle)
-		if err != nil {
-			return aws.Config{}, usagef("--ca-bundle: %w", err)
-		}
-		options = append(options, config.WithCustomCABundle(bytes.NewReader(pem)))
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil {
-		return aws.Config{}, usagef("the AWS configuration cannot be used: %w", err)
-	}
-	return cfg, nil
 }
 
 // endpoint is the store's address: the flag's, else what the SDK finds in the
@@ -234,32 +229,6 @@ func tlsConfig(cfg aws.Config, noVerify bool) *tls.Config {
 		t.RootCAs = b.GetTransport().TLSClientConfig.RootCAs
 	}
 	return t
-}
-
-// findCredentials makes sure that there are some before anything is sent.
-func findCredentials(ctx context.Context, cfg aws.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	if cfg.Credentials == nil {
-		return fmt.Errorf("%w: %s", multipart.ErrCredentials, credentialsHint)
-	}
-	_, err := cfg.Credentials.Retrieve(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case lastResort(err):
-		return fmt.Errorf("%w: %s", multipart.ErrCredentials, credentialsHint)
-	}
-	return fmt.Errorf("%w: %w", multipart.ErrCredentials, err)
-}
-
-const credentialsHint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of the AWS files with --profile"
-
-// lastResort tells that the SDK found nothing configured and went as far as to
-// ask whether this is a machine of Amazon's.
-func lastResort(err error) bool {
-	op, ok := errors.AsType[*smithy.OperationError](err)
-	return ok && op.Service() == "ec2imds"
 }
 
 // findRegion asks AWS where the bucket is. If it does not say, the configured

@@ -104,7 +104,7 @@ func newUploadsAbort(e env) *cobra.Command {
 	}
 	f.defineUploads(cmd, titled{"Upload", func(set *pflag.FlagSet) {
 		define(set, &id, label{"upload-id", "", "", "ID", "the upload, as the store named it"}, anyText)
-	}})
+	}}, titled{"Minting service", f.store.mint.define})
 	return cmd
 }
 
@@ -156,7 +156,10 @@ func (r *remote) abort(ctx context.Context, u multipart.Upload) error {
 	if err := r.refuseLive(u); err != nil {
 		return err
 	}
-	return r.uploader.Abort(ctx, u)
+	if err := r.uploader.Abort(ctx, u); err != nil {
+		return err
+	}
+	return r.forgetChosen(u)
 }
 
 func (r *remote) refuseLive(u multipart.Upload) error {
