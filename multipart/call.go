@@ -52,6 +52,7 @@ type call struct {
 	expect    bool            // the last attempt may have hidden a refusal
 	fresh     bool            // the last attempt's connection, or the way to it, was bad
 	expired   bool            // the last attempt's request was refused for its age, or for what a new one may mend
+	ticked    bool            // it has waited for the next second, for another signature
 	once      bool            // no more than one new request may mend it
 	last      error           // what failed last
 	troubled  bool            // counted in others

@@ -96,9 +96,9 @@ func (t *teller) tell(e Event) {
 	if t == nil {
 		return
 	}
-	e.Time, e.Object = time.Now(), t.object
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	e.Time, e.Object = time.Now(), t.object
 	if t.closed {
 		return
 	}
@@ -107,6 +107,16 @@ func (t *teller) tell(e Event) {
 	case t.wake <- struct{}{}:
 	default: // it is awake already
 	}
+}
+
+// follow makes what is told from now on about an object of another name.
+func (t *teller) follow(o Object) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.object = o
 }
 
 // close tells the last progress and everything still queued, then returns.

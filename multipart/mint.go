@@ -52,7 +52,8 @@ func (r *run) mint(ctx context.Context, c *call, p chunker.Part, d chunker.Diges
 		stale = &presign.Request{URL: request.URL, Header: request.Header}
 		request, err = r.mintOnce(ctx, c, part, "expiring")
 	}
-	if err == nil && c.isDead(request) && !c.once {
+	if err == nil && c.isDead(request) && !c.once && !c.ticked {
+		c.ticked = true // another second mends nothing
 		if err = r.endpoint.awake.sleep(ctx, signatureTick); err == nil {
 			request, err = r.mintOnce(ctx, c, part, "expired")
 		}

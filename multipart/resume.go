@@ -76,7 +76,7 @@ func (r *run) resume(ctx context.Context) (done bool, err error) {
 			r.upload = Upload{}
 		}
 		if !done {
-			r.object = r.asked
+			r.unfollow()
 		}
 		return done, err
 	case refused(err):

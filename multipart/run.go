@@ -103,9 +103,16 @@ func (r *run) end() {
 func (r *run) follow(u Upload) {
 	was := r.object.String()
 	r.object.Bucket, r.object.Key = u.Bucket, u.Key
+	r.teller.follow(r.object)
 	if name := r.object.String(); name != was {
 		r.warn(fmt.Errorf("the object is kept as %s: so the service has chosen", name))
 	}
+}
+
+// unfollow goes back to the name that the caller uses.
+func (r *run) unfollow() {
+	r.object = r.asked
+	r.teller.follow(r.asked)
 }
 
 // warn tells what should be known although nothing failed.

@@ -175,7 +175,7 @@ func (r *run) uploadParts(ctx context.Context) error {
 		r.warn(fmt.Errorf("upload %s is of no use any more: a new one is begun (%w)", r.upload.ID, err))
 		r.drop(ctx)
 		r.anew()
-		r.object = r.asked
+		r.unfollow()
 		r.parts.forget()
 		r.progress.done.Store(0)
 		r.stats.Resumed = 0

@@ -64,7 +64,8 @@ type Client struct {
 	traits  multipart.Traits
 	timeout time.Duration // of a Complete
 	desk    *desk
-	uploads memory
+	uploads memory      // the upload of a key
+	aborted memory      // the key of an upload
 	noBatch atomic.Bool // it knows no call for the requests of many parts
 	close   func()
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -153,4 +154,35 @@ func TestClientPlainRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Companion that runs for production answers 500 for an upload that is not there:
+// after an abort it is believed, and before one it is not.
+func TestClientPlainAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		s := &fakeService{answer: func(c fakeCall) (*http.Response, error) {
+			switch c.Method + " " + c.URL.EscapedPath() {
+			case "DELETE /s3/multipart/abc":
+				return reply(200, `{}`), nil
+			case "GET /s3/multipart/abc":
+				lists++
+				return reply(500, `{"message":"Internal Server Error"}`), nil
+			}
+			return reply(404, `{"message":"Not Found"}`), nil
+		}}
+		c := dialFake(t, s)
+		u := multipart.Upload{Bucket: "b", Key: "k", ID: "abc"}
+		if _, err := c.List(t.Context(), u); err == nil || lists != 5 {
+			t.Errorf("before: %v after %d calls", err, lists)
+		}
+		if err := c.Abort(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		lists = 0
+		_, err := c.List(t.Context(), u)
+		if e, ok := errors.AsType[*wire.StoreError](err); !ok || e.Status != 404 || e.Code != "NoSuchUpload" || lists != 1 {
+			t.Errorf("after: %v after %d calls", err, lists)
+		}
+	})
 }

@@ -129,6 +129,9 @@ func TestClientNoSecrets(t *testing.T) {
 							t.Errorf("%s: the error has %s: %v", call, secret, err)
 						}
 					}
+					if strings.Contains(text, "key=") && !strings.HasPrefix(name, "echoed") {
+						t.Errorf("%s: the error has the whole question: %v", call, err)
+					}
 					if service, ok := errors.AsType[*multipart.ServiceError](err); ok && service.Service != "http://"+host {
 						t.Errorf("%s: the error is of %s", call, service.Service)
 					}

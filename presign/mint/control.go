@@ -120,7 +120,14 @@ func (c *Client) List(ctx context.Context, u multipart.Upload) ([]multipart.Rece
 	c.uploads.note(u.Key, u.ID)
 	var parts []part
 	q := question{method: http.MethodGet, path: uploadPath(u.ID), query: url.Values{queryKey: {u.Key}}}
+	// A Companion that runs for production says of an upload which is not there no more
+	// than 500: after an abort that is what it means.
+	gone := c.plain && c.aborted.of(u.ID) != ""
+	q.again = func(err error) bool { return !gone || statusOf(err) != http.StatusInternalServerError }
 	if err := c.caller.ask(ctx, q, &parts); err != nil {
+		if gone && statusOf(err) == http.StatusInternalServerError {
+			return nil, &wire.StoreError{Status: http.StatusNotFound, Code: "NoSuchUpload", Message: "it was aborted"}
+		}
 		return nil, c.asGone(err)
 	}
 	receipts := make([]multipart.Receipt, len(parts))
@@ -199,7 +206,10 @@ func (c *Client) Abort(ctx context.Context, u multipart.Upload) error {
 	q := question{method: http.MethodDelete, path: uploadPath(u.ID), query: url.Values{queryKey: {u.Key}}}
 	err := c.caller.ask(ctx, q, nil)
 	if hasEnded(err) {
-		return nil
+		err = nil
+	}
+	if err == nil {
+		c.aborted.note(u.ID, u.Key)
 	}
 	return err
 }
