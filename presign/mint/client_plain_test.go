@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +184,54 @@ func TestClientPlainAborted(t *testing.T) {
 		_, err := c.List(t.Context(), u)
 		if e, ok := errors.AsType[*wire.StoreError](err); !ok || e.Status != 404 || e.Code != "NoSuchUpload" || lists != 1 {
 			t.Errorf("after: %v after %d calls", err, lists)
+		}
+	})
+}
+
+// A service that knows no call for many parts is asked for one at a time.
+func TestClientPlainBatch(t *testing.T) {
+	for _, status := range []int{400, 404, 405, 501} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &fakeService{answer: slowly(time.Second, func(c fakeCall) (*http.Response, error) {
+				if strings.HasSuffix(c.URL.Path, "/batch") {
+					return reply(status, `{"error":"s3: the part number must be a number between 1 and 10000."}`), nil
+				}
+				return reply(200, `{"url":"https://store/`+c.URL.Path+`","expires":300}`), nil
+			})}
+			c := dialFake(t, s)
+			for round, want := range []int{1 + 1 + 9, 10} {
+				before := len(s.since())
+				var wg sync.WaitGroup
+				for n := range 10 {
+					wg.Go(func() {
+						if _, err := c.Presign(t.Context(), partNumbered(n+1)); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				if got := len(s.since()) - before; got != want {
+					t.Errorf("status %d, round %d: %d calls, want %d", status, round, got, want)
+				}
+			}
+		})
+	}
+	// Ours has the call, so a refusal is one.
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeService{about: fakeAbout, answer: slowly(time.Second, func(fakeCall) (*http.Response, error) { return reply(404, `{"error":"no such upload"}`), nil })}
+		c := dialFake(t, s)
+		var wg sync.WaitGroup
+		for n := range 10 {
+			wg.Go(func() {
+				_, err := c.Presign(t.Context(), partNumbered(n+1))
+				if _, ok := errors.AsType[*multipart.ServiceError](err); !ok {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := len(s.since()); got != 2 {
+			t.Errorf("%d calls", got)
 		}
 	})
 }
