@@ -86,11 +86,11 @@ func (g *gate) read() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	g.seen = info
 	text, err := os.ReadFile(g.path)
 	if err != nil {
-		return 0, err
+		return 0, err // and it is read again when somebody looks next
 	}
+	g.seen = info
 	grants, err := parseTokens(string(text), g.prefix)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", show(g.path), err)

@@ -3,6 +3,7 @@ package mint
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -131,6 +132,9 @@ func (d *desk) anticipate(p presign.Part) {
 	defer d.mu.Unlock()
 	id := identity(p)
 	m, found := d.ready[id]
+	if len(d.ready) >= maxReady {
+		maps.DeleteFunc(d.ready, func(_ string, m made) bool { return !m.isGood() })
+	}
 	if d.closed || found && m.isGood() || d.life != 0 && d.life < leastLife || len(d.ready) >= maxReady {
 		return
 	}

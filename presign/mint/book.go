@@ -125,6 +125,18 @@ func (b *book) drop(id string) error {
 	return b.ledger.Delete(id)
 }
 
+// dropSame forgets an entry, unless a create has made another of it meanwhile.
+func (b *book) dropSame(e Entry) error {
+	b.mu.Lock()
+	now, found := b.entries[e.ID]
+	_, busy := b.busy[e.ID]
+	b.mu.Unlock()
+	if !found || busy || now.UploadID != e.UploadID || !now.Begun.Equal(e.Begun) {
+		return nil
+	}
+	return b.drop(e.ID)
+}
+
 // close ends an upload. A create that is repeated is told of it for a while yet. What
 // happened at the store is done; if the ledger fails to learn of it, the sweep aborts the
 // upload once more, in vain and without harm.

@@ -24,6 +24,9 @@ func (c *clock) saw(h http.Header, sent, got time.Time) {
 	if err != nil || h.Get("Age") != "" {
 		return
 	}
+	if got.Sub(sent) > 2*leastOffset {
+		return // a server names the time when it begins to answer: half way tells nothing
+	}
 	half := got.Sub(sent) / 2
 	offset := date.Add(time.Second / 2).Sub(sent.Add(half))
 	if offset.Abs() <= leastOffset {

@@ -78,7 +78,9 @@ func storeFailure(e *wire.StoreError) *failure {
 	switch {
 	case !ours && throttled:
 		f.status = http.StatusServiceUnavailable
-	case ours || e.Status < 400 || e.Status > 499:
+	case ours:
+		f.status, f.store.Message = http.StatusBadGateway, "" // it names this service's account
+	case e.Status < 400 || e.Status > 499:
 		f.status = http.StatusBadGateway
 	}
 	return f

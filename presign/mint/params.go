@@ -64,7 +64,7 @@ func (c *call) put(key string, header http.Header) (any, error) {
 	if p.ChecksumHeader, err = c.checksumHeader(p.Checksum); err != nil {
 		return nil, err
 	}
-	r, err := c.presign(p)
+	r, err := c.presign(bindEmpty(p))
 	return paramsResponse{signedRequest: r, Fields: map[string]string{}, Key: key, Bucket: c.h.o.Bucket}, err
 }
 
@@ -77,7 +77,7 @@ func (c *call) form(key string, header http.Header) (any, error) {
 	for name, values := range header {
 		fields[fieldName(name)] = strings.Join(values, ", ")
 	}
-	url, form, notAfter, err := c.h.o.Forms.PresignForm(c.r.Context(), c.h.o.Bucket, key, fields, c.maxSize())
+	url, form, notAfter, err := c.h.o.Forms.PresignForm(c.r.Context(), c.h.o.Bucket, key, fields, c.mostInOne())
 	if err != nil {
 		return nil, &failure{status: http.StatusBadGateway, cause: err, message: "this service cannot sign requests at the moment"}
 	}
@@ -88,6 +88,16 @@ func (c *call) form(key string, header http.Header) (any, error) {
 		answer.NotAfter, answer.Expires = &end, secondsUntil(end)
 	}
 	return answer, nil
+}
+
+// mostInOne is what one request may carry: a bound of none would let a store take what
+// no one PUT can.
+func (c *call) mostInOne() int64 {
+	most := c.h.traits().Limits.MaxPart
+	if limit := c.maxSize(); limit > 0 {
+		most = min(most, limit)
+	}
+	return most
 }
 
 // fieldName spells a header as a field of a form: S3's own are in lower case

@@ -86,8 +86,22 @@ func (c *call) part(u multipart.Upload, seal sealed, number, size, checksum stri
 	if p.Size, err = c.partSize(size, seal.Size); err != nil {
 		return p, err
 	}
-	p.ChecksumHeader, err = c.checksumHeader(checksum)
+	if p.ChecksumHeader, err = c.checksumHeader(checksum); err == nil && size != "" {
+		p = bindEmpty(p)
+	}
 	return p, err
+}
+
+// emptyMD5 is the digest of nothing.
+const emptyMD5 = "1B2M2Y8AsgTpgAmY7PhCfg=="
+
+// bindEmpty makes a request without a byte good for nothing else: signers do not sign a
+// length of 0, so the digest has to say it.
+func bindEmpty(p presign.Part) presign.Part {
+	if p.Size == 0 && p.ChecksumHeader == "" {
+		p.ChecksumHeader, p.Checksum = "Content-Md5", emptyMD5
+	}
+	return p
 }
 
 // partSize reads the size of a part; 0 if it was not said.

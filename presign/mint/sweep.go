@@ -26,7 +26,7 @@ func (h *Handler) sweep(ctx context.Context) {
 	defer cancel()
 	for _, e := range over {
 		if h.retire(ctx, e) == nil || now.Sub(e.Begun) > h.o.Lifetime+sweepGiveUp {
-			_ = h.book.drop(e.ID)
+			_ = h.book.dropSame(e)
 		}
 	}
 }
@@ -43,8 +43,8 @@ func (h *Handler) retire(ctx context.Context, e Entry) error {
 }
 
 // findUpload looks at the store for the upload of an entry whose create was not
-// answered: the only unfinished one of its key that was begun since and is in no other
-// entry. Empty: there is no such, or more than one, or the store does not list them.
+// answered: the only unfinished one of its key that was begun within the time that a
+// create may take and is in no other entry. Empty: there is no such, or more than one, or the store does not list them.
 func (h *Handler) findUpload(ctx context.Context, e Entry) string {
 	lister, ok := h.o.Control.(multipart.UploadLister)
 	if !ok {
@@ -60,7 +60,8 @@ func (h *Handler) findUpload(ctx context.Context, e Entry) string {
 		if clock.IsZero() {
 			clock = now
 		}
-		if u.Key != e.Key || clock.Sub(u.Initiated) > now.Sub(e.Begun)+clockSlack || h.book.uses(u.ID) {
+		age, ago := clock.Sub(u.Initiated), now.Sub(e.Begun)
+		if u.Key != e.Key || age > ago+clockSlack || age < ago-createPatience-clockSlack || h.book.uses(u.ID) {
 			continue
 		}
 		if found != "" {
