@@ -49,15 +49,24 @@ func (l *lab) minter(t *testing.T, ttl time.Duration) *minter {
 	return m
 }
 
+// start starts the service, or ends the test.
 func (m *minter) start() *minter {
 	m.t.Helper()
+	if err := m.launch(); err != nil {
+		m.t.Fatal(err)
+	}
+	return m
+}
+
+// launch starts the service, again if it was stopped.
+func (m *minter) launch() error {
 	ledger, err := mint.OpenLedger(m.dir)
 	if err != nil {
-		m.t.Fatal(err)
+		return err
 	}
 	profile, err := s3store.ByName("minio")
 	if err != nil {
-		m.t.Fatal(err)
+		return err
 	}
 	o := mint.Options{
 		Control: s3store.New(m.lab.client, profile, m.lab.wire), Provider: counted{s3presign.New(m.lab.client, m.ttl), m},
@@ -70,11 +79,11 @@ func (m *minter) start() *minter {
 	}
 	handler, err := mint.NewHandler(o)
 	if err != nil {
-		m.t.Fatal(err)
+		return err
 	}
 	listener, err := net.Listen("tcp", m.addr)
 	if err != nil {
-		m.t.Fatal(err)
+		return err
 	}
 	m.addr = listener.Addr().String()
 	var h http.Handler = handler
@@ -86,7 +95,7 @@ func (m *minter) start() *minter {
 		h.ServeHTTP(w, r)
 	})}
 	go m.server.Serve(listener)
-	return m
+	return nil
 }
 
 func (m *minter) stop() {

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func (s shortLives) run(t *testing.T) {
 			m.around = c.around
 			m.start()
 			if c.restart {
-				go m.restartAfter(4)
+				m.restartAt(9)
 			}
 			s.upload(t, l, m)
 		})
@@ -64,18 +65,29 @@ func (s shortLives) upload(t *testing.T, l *lab, m *minter) {
 	check.NoUploads(t, l.server.Client(), l.bucket, res.Object.Key)
 }
 
-// restartAfter stops the service when the store has been sent n parts, and starts it
-// again a second later.
-func (m *minter) restartAfter(n int) {
-	for len(m.lab.parts()) < n+8 {
-		if m.t.Context().Err() != nil {
-			return
+// restartAt stops the service when the store is sent its n-th part, and starts it again
+// when it has answered three more: two lanes have asked in vain by then.
+func (m *minter) restartAt(n int) {
+	var mu sync.Mutex
+	sent, answered := 0, 0
+	m.lab.proxy.Watch(func(at faultproxy.Moment, r faultproxy.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case r.Op != faultproxy.PutPart:
+		case at == faultproxy.Arrived:
+			if sent++; sent == n {
+				m.stop()
+			}
+		case at == faultproxy.Passed && sent >= n:
+			if answered++; answered == 3 {
+				if err := m.launch(); err != nil {
+					m.t.Error(err)
+				}
+			}
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	m.stop()
-	time.Sleep(time.Second)
-	m.start()
+		return true
+	})
 }
 
 // everyThird answers 502 every third time, as a proxy before a service does.

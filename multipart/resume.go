@@ -194,11 +194,12 @@ func (r *run) isSame(ctx context.Context, p journal.Part) (Receipt, bool, error)
 // this object the source's bytes.
 func (r *run) madeBefore(ctx context.Context) (bool, error) {
 	found := r.state.found
-	info, err := r.headAlone(ctx)
-	switch {
-	case r.traits.Unseen:
+	if r.traits.Unseen {
 		r.warn(fmt.Errorf("upload %s is gone, and whether it became the object nobody can say: it is uploaded again", found.UploadID))
 		return false, nil
+	}
+	info, err := r.headAlone(ctx)
+	switch {
 	case err == nil && info.Metadata[tokenKey] == found.Token && info.Size == r.plan.Size:
 		err := r.holds(ctx, info)
 		if err == nil || errors.Is(err, ErrUnproven) && r.isUntouched(found) {

@@ -14,6 +14,7 @@ package presign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -41,6 +42,14 @@ type Part struct {
 	// Header holds what else the request must carry (content type, metadata)
 	// when the object goes up in one PUT. The provider does not change it.
 	Header http.Header
+}
+
+// Identity tells parts apart: two of the same one may share a request. A part that was
+// read again has another checksum and must not be given the request for the old one;
+// nor must an object with other properties.
+func (p Part) Identity() string {
+	return fmt.Sprintf("%q %q %q %d %d %q %q %q", // fmt sorts the keys of maps
+		p.Bucket, p.Key, p.UploadID, p.Number, p.Size, p.ChecksumHeader, p.Checksum, p.Header)
 }
 
 // ErrCredentials means that there are no credentials, or none that can be used: a

@@ -3,7 +3,6 @@ package presign
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -38,7 +37,7 @@ type Shared struct {
 // Presign asks the provider, or joins a caller that is already asking for the
 // same part. The headers of what it returns belong to the caller.
 func (s *Shared) Presign(ctx context.Context, p Part) (Request, error) {
-	v, err := s.presigns.do(ctx, identity(p), func(ctx context.Context) (any, error) {
+	v, err := s.presigns.do(ctx, p.Identity(), func(ctx context.Context) (any, error) {
 		return s.provider.Presign(ctx, p)
 	})
 	if err != nil {
@@ -142,13 +141,4 @@ func (s *flights) leave(key string, call *flight) {
 	call.cancel()
 	s.group.Forget(key)
 	delete(s.open, key)
-}
-
-// identity tells parts apart. A part that was read again has another checksum
-// and must not be given the request for the old one; nor must an object with
-// other properties.
-func identity(p Part) string {
-	return strconv.Quote(p.Bucket) + strconv.Quote(p.Key) + strconv.Quote(p.UploadID) +
-		strconv.Itoa(p.Number) + "/" + strconv.FormatInt(p.Size, 10) + "/" + p.ChecksumHeader + "/" + p.Checksum +
-		fmt.Sprintf("%q", p.Header) // fmt sorts the keys of maps
 }

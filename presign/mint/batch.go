@@ -101,7 +101,7 @@ func (d *desk) get(ctx context.Context, p presign.Part) (presign.Request, error)
 		return presign.Request{}, context.Cause(ctx)
 	}
 	d.mu.Lock()
-	id := identity(p)
+	id := p.Identity()
 	m, found := d.ready[id]
 	delete(d.ready, id)
 	switch {
@@ -130,7 +130,7 @@ func (d *desk) get(ctx context.Context, p presign.Part) (presign.Request, error)
 func (d *desk) anticipate(p presign.Part) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id := identity(p)
+	id := p.Identity()
 	m, found := d.ready[id]
 	if len(d.ready) >= maxReady {
 		maps.DeleteFunc(d.ready, func(_ string, m made) bool { return !m.isGood() })

@@ -201,9 +201,3 @@ func (c *Client) notAfter(s signedRequest, u *url.URL, asked time.Time) time.Tim
 	}
 	return time.Time{}
 }
-
-// identity tells parts apart: bytes that were read again and have another checksum
-// must not go up with the request for the old ones.
-func identity(p presign.Part) string {
-	return fmt.Sprintf("%q %q %q %d %d %q %q", p.Bucket, p.Key, p.UploadID, p.Number, p.Size, p.ChecksumHeader, p.Checksum)
-}
