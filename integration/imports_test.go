@@ -17,7 +17,7 @@ var mayImport = map[string][]string{
 	"breaker":             nil,
 	"presign":             nil,
 	"presign/s3presign":   {"presign"},
-	"presign/mint":        {"presign", "multipart", "multipart/wire", "chunker"},
+	"presign/mint":        {"presign", "multipart", "multipart/wire", "multipart/journal", "chunker"},
 	"multipart/wire":      nil,
 	"multipart/lanes":     nil,
 	"multipart":           {"chunker", "budget", "breaker", "presign", "multipart/wire", "multipart/lanes", "multipart/journal"},

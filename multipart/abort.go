@@ -169,12 +169,11 @@ func (r *run) tryControl(ctx context.Context, op wire.Operation, f func(context.
 // that another process is at work on, as far as the journals tell, is a
 // *journal.LockedError.
 func (u *Uploader) Abort(ctx context.Context, up Upload) error {
-	o := Object{Bucket: up.Bucket, Key: up.Key}
-	k, err := u.claim(o, nil, chunker.Plan{}, true)
+	k, err := u.claim(u.askedFor(up), nil, chunker.Plan{}, true)
 	if err != nil && !u.isAnother(err, up) {
 		return err
 	}
-	r := u.newRun(o, nil, chunker.Plan{}, k)
+	r := u.newRun(Object{Bucket: up.Bucket, Key: up.Key}, nil, chunker.Plan{}, k)
 	defer r.end()
 	r.upload = up
 	if err := r.dropParts(ctx, up, r.tryControl); err != nil {
@@ -185,6 +184,23 @@ func (u *Uploader) Abort(ctx context.Context, up Upload) error {
 	}
 	r.dropLeftover(ctx)
 	return k.forget(false)
+}
+
+// askedFor is the object under which the journals have an upload: a service may have
+// given it another key than was asked for.
+func (u *Uploader) askedFor(up Upload) Object {
+	o := Object{Bucket: up.Bucket, Key: up.Key}
+	if u.options.Journal == nil {
+		return o
+	}
+	entries, _ := u.options.Journal.List() // what cannot be read tells nothing
+	for _, e := range entries {
+		r := e.Record
+		if e.Err == nil && r.UploadID == up.ID && r.Endpoint == u.control.Traits().Endpoint && r.Keys[up.ID] == up.Key {
+			return Object{Bucket: r.Bucket, Key: r.Key}
+		}
+	}
+	return o
 }
 
 // isAnother reports that the journal which another process has open is about another

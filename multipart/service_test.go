@@ -428,3 +428,34 @@ func TestLearn(t *testing.T) {
 		}
 	})
 }
+
+// An upload that is aborted under the key which the service chose takes its journal, which
+// is the asked key's, with it.
+func TestServiceAborts(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "source")
+	if err := os.WriteFile(path, randomBytes(3*64*kib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, nil)
+		l.options.Journal = journal.Open(filepath.Join(dir, "state"))
+		s := newService(l.Mem)
+		ctx, crash := context.WithCancel(t.Context())
+		s.crash, s.fail[wire.Complete] = crash, []error{errCrash}
+		u, err := multipart.New(s, s, &l.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := u.UploadFile(ctx, object, path)
+		if err == nil {
+			t.Fatal("not interrupted")
+		}
+		if err := u.Abort(t.Context(), multipart.Upload{Bucket: res.Object.Bucket, Key: "chosen-1", ID: res.UploadID}); err != nil {
+			t.Fatal(err)
+		}
+		if left, _ := l.options.Journal.List(); len(left) != 0 || l.Uploads() != 0 {
+			t.Errorf("%d uploads, journals: %+v", l.Uploads(), left)
+		}
+	})
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/chunkup/chunkup/multipart/journal"
 	"github.com/chunkup/chunkup/presign/mint"
 )
 
@@ -96,15 +97,6 @@ func readSecret(path string) ([]byte, error) {
 
 // makeSecret writes a secret that only this user can read, all of it or nothing.
 func makeSecret(path string) (secret []byte, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "secret-") // mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name()) // it is not there any more if all went well
 	secret = newSecret()
-	_, err = f.WriteString(hex.EncodeToString(secret))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, err
-	}
-	return secret, os.Rename(f.Name(), path)
+	return secret, journal.Replace(path, "secret-", []byte(hex.EncodeToString(secret)))
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/wire"
 	"github.com/chunkup/chunkup/presign/mint"
 )
@@ -164,26 +163,6 @@ func (o *objectFlags) fitService(allowed []string) error {
 			flag = "tag"
 		}
 		return usagef("--%s makes no sense with this minting service, which lets nobody set %s", flag, name)
-	}
-	return nil
-}
-
-// forgetChosen removes the journal of an upload that was dropped under the key that a
-// minting service had chosen: it is the asked key's.
-func (r *remote) forgetChosen(u multipart.Upload) error {
-	journals, err := r.owners()
-	if err != nil {
-		return err
-	}
-	for _, x := range journals.here {
-		if x.Record.Key == u.Key || x.Record.UploadID != u.ID || !isFor(x.Record, u) || len(x.Record.Leftover) > 0 {
-			continue
-		}
-		claim, err := r.journals.ClaimEntry(x.Path)
-		if err != nil {
-			return err
-		}
-		return claim.Remove()
 	}
 	return nil
 }

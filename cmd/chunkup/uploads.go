@@ -156,10 +156,7 @@ func (r *remote) abort(ctx context.Context, u multipart.Upload) error {
 	if err := r.refuseLive(u); err != nil {
 		return err
 	}
-	if err := r.uploader.Abort(ctx, u); err != nil {
-		return err
-	}
-	return r.forgetChosen(u)
+	return r.uploader.Abort(ctx, u)
 }
 
 func (r *remote) refuseLive(u multipart.Upload) error {

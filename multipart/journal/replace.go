@@ -1,6 +1,9 @@
 package journal
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+)
 
 // The steps of a write, as [Dir.fault] is asked about them.
 const (
@@ -12,45 +15,59 @@ const (
 	stepFolder = "sync folder"
 )
 
-// replace makes data the content of a journal: of all of it or, on an error and
-// after a crash, of nothing. Only an error of the last step leaves the new
-// content there, and then it may or may not outlive a power cut.
+// Replace makes data the content of the file at path, which only its user can read: of
+// all of it or, on an error and after a crash, of nothing. It is written under a name
+// that begins with draft, in the same folder; that of a process which died stays there.
+// Only an error of the last step, which makes the folder outlive a power cut, leaves the
+// new content. Errors are the file system's.
+func Replace(path, draft string, data []byte) error {
+	return replace(path, draft, data, func(_ string, do func() error) error { return do() })
+}
+
+// replace makes data the content of a journal.
 func (d *Dir) replace(name string, data []byte) error {
 	path := d.journal(name)
-	var f *os.File
-	err := d.step(stepCreate, func() (err error) {
-		f, err = os.CreateTemp(d.path, name+tempSuffix+"*") // of mode 0600
-		return err
-	})
-	if err != nil {
-		return &WriteError{Path: path, Err: err}
-	}
-	err = d.fill(f, data)
-	if err == nil {
-		err = d.step(stepRename, func() error { return rename(f.Name(), path) })
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the next claim would, too
-		return &WriteError{Path: path, Err: err}
-	}
-	if err := d.step(stepFolder, func() error { return syncDir(d.path) }); err != nil {
+	if err := replace(path, name+tempSuffix, data, d.step); err != nil {
 		return &WriteError{Path: path, Err: err}
 	}
 	return nil
 }
 
+// doer does a step that has a name.
+type doer func(name string, do func() error) error
+
+func replace(path, draft string, data []byte, step doer) error {
+	var f *os.File
+	err := step(stepCreate, func() (err error) {
+		f, err = os.CreateTemp(filepath.Dir(path), draft+"*") // of mode 0600
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = fill(f, data, step)
+	if err == nil {
+		err = step(stepRename, func() error { return rename(f.Name(), path) })
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // else it is a draft of a process that died
+		return err
+	}
+	return step(stepFolder, func() error { return syncDir(filepath.Dir(path)) })
+}
+
 // fill writes a file and has the system put it on the disk: else a rename could
 // be there after a power cut and the bytes not.
-func (d *Dir) fill(f *os.File, data []byte) error {
-	err := d.step(stepWrite, func() error { _, err := f.Write(data); return err })
+func fill(f *os.File, data []byte, step doer) error {
+	err := step(stepWrite, func() error { _, err := f.Write(data); return err })
 	if err == nil {
-		err = d.step(stepSync, f.Sync)
+		err = step(stepSync, f.Sync)
 	}
 	if err != nil {
 		_ = f.Close()
 		return err
 	}
-	return d.step(stepClose, f.Close)
+	return step(stepClose, f.Close)
 }
 
 // step does one step.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/chunkup/chunkup/multipart/journal"
 )
 
 // Entry is what a service remembers of one upload.
@@ -151,7 +153,7 @@ func (f folder) Put(e Entry) error {
 	if err != nil {
 		return fmt.Errorf("mint: the ledger: %w", err)
 	}
-	if err := replaceFile(path, data); err != nil {
+	if err := journal.Replace(path, filepath.Base(path)+draftSuffix, data); err != nil {
 		return fmt.Errorf("mint: the ledger: %w", err)
 	}
 	return nil
