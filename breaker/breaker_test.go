@@ -187,14 +187,3 @@ func TestStrings(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-func BenchmarkAllowReport(b *testing.B) {
-	br := breaker.New(breaker.Options{})
-	for b.Loop() {
-		p, err := br.Allow("op")
-		if err != nil {
-			b.Fatal(err)
-		}
-		p.Report(breaker.Success)
-	}
-}

@@ -152,9 +152,13 @@ type Share struct {
 func (b *Budget) Join(part int64) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{budget: b, part: part}
+	s := &Share{budget: b, part: max(part, 1)} // so that prices are finite
+	nominal := s.part
+	if len(b.shares) > 0 {
+		nominal = max(nominal, b.part)
+	}
 	b.shares[s] = struct{}{}
-	b.rescale()
+	b.rescale(nominal)
 	return s
 }
 
@@ -165,20 +169,31 @@ func (s *Share) Leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.shares, s)
-	b.rescale()
-}
-
-// rescale finds the nominal part again. The levels stay as they are, in parts;
-// the prices of those who wait change.
-func (b *Budget) rescale() {
-	if len(b.shares) == 0 {
+	if s.part < b.part || len(b.shares) == 0 {
 		return // until the next one joins, Level goes on in the last unit
 	}
-	b.part = 1 // at least, so that prices are finite
+	b.rescale(b.largest())
+}
+
+// largest is the largest part size of those who have joined. Many have the same, as a
+// rule: the first that has what was the largest ends the search.
+func (b *Budget) largest() int64 {
+	largest := int64(1)
 	for s := range b.shares {
-		b.part = max(b.part, s.part)
+		if largest = max(largest, s.part); largest == b.part {
+			break
+		}
 	}
-	b.pump()
+	return largest
+}
+
+// rescale sets the nominal part. The levels stay as they are, in parts; the prices
+// of those who wait change.
+func (b *Budget) rescale(nominal int64) {
+	if nominal != b.part {
+		b.part = nominal
+		b.pump()
+	}
 }
 
 // A Level is a snapshot of a Budget.

@@ -242,6 +242,7 @@ func BenchmarkWhole(b *testing.B) {
 	for _, a := range combining {
 		parts := slices.Repeat([]chunker.Digest{checksum(b, a, []byte("abc"))}, p.Len())
 		b.Run(a.String(), func(b *testing.B) {
+			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := chunker.Whole(p, parts); err != nil {
 					b.Fatal(err)
@@ -253,6 +254,7 @@ func BenchmarkWhole(b *testing.B) {
 
 func BenchmarkCombine(b *testing.B) {
 	d := checksum(b, chunker.CRC64NVME, []byte("abc"))
+	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := chunker.Combine(d, d, chunker.MaxPart-1); err != nil {
 			b.Fatal(err)

@@ -89,3 +89,14 @@ type Provider interface {
 type Renewer interface {
 	Renew(ctx context.Context) error
 }
+
+// Local is a [Provider] whose requests cost no more than a signature, which is less
+// than it takes to find out whether somebody else wants the same one.
+//
+// IsLocal says so once and for all, as it is configured. What such a provider waits
+// for now and then (its credentials) it fetches once for all its callers, and none
+// waits there for longer than his own context; the headers of each request are its
+// caller's. [Share] hands every call on to it.
+type Local interface {
+	IsLocal() bool
+}

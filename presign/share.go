@@ -21,15 +21,18 @@ var errMintTimeout = fmt.Errorf("presign: the provider has not answered within %
 // share one Renew. A shared call is detached from its callers: one that gives
 // up does not take the others with it. It ends with the last of them, or after
 // 30 s.
+// A provider that is [Local] is asked by each caller itself; the 30 s hold for it, too.
 // The result is a [Renewer] whether or not p is one, and safe for concurrent
 // use.
 func Share(p Provider) *Shared {
-	return &Shared{provider: p}
+	local, ok := p.(Local)
+	return &Shared{provider: p, local: ok && local.IsLocal()}
 }
 
 // Shared is a [Provider] made by [Share]. The zero value is not usable.
 type Shared struct {
 	provider Provider
+	local    bool
 	presigns flights
 	renewals flights
 }
@@ -37,6 +40,9 @@ type Shared struct {
 // Presign asks the provider, or joins a caller that is already asking for the
 // same part. The headers of what it returns belong to the caller.
 func (s *Shared) Presign(ctx context.Context, p Part) (Request, error) {
+	if s.local {
+		return s.presignHere(ctx, p)
+	}
 	v, err := s.presigns.do(ctx, p.Identity(), func(ctx context.Context) (any, error) {
 		return s.provider.Presign(ctx, p)
 	})
@@ -46,6 +52,16 @@ func (s *Shared) Presign(ctx context.Context, p Part) (Request, error) {
 	r := v.(Request)
 	r.Header = r.Header.Clone()
 	return r, nil
+}
+
+// presignHere asks a provider that needs no sharing.
+func (s *Shared) presignHere(ctx context.Context, p Part) (Request, error) {
+	if ctx.Err() != nil {
+		return Request{}, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, mintTimeout, errMintTimeout)
+	defer cancel()
+	return s.provider.Presign(ctx, p)
 }
 
 // Renew tells the provider, if it is a [Renewer], to forget what may be stale.

@@ -1,8 +1,6 @@
 package s3presign
 
 import (
-	"context"
-	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,19 +19,9 @@ func clockOf(client *s3.Client) *presign.Clock {
 	return &presign.Clock{}
 }
 
-// signer signs URLs by the clock, whatever time the SDK means.
-type signer struct {
-	*v4.Signer
-	clock *presign.Clock
-}
-
 // newSigner spells paths as S3 does: once escaped.
-func newSigner(clock *presign.Clock) signer {
-	return signer{v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }), clock}
-}
-
-func (s signer) PresignHTTP(ctx context.Context, creds aws.Credentials, r *http.Request, payloadHash, service, region string, _ time.Time, optFns ...func(*v4.SignerOptions)) (string, http.Header, error) {
-	return s.Signer.PresignHTTP(ctx, creds, r, payloadHash, service, region, s.clock.Now(), optFns...)
+func newSigner() *v4.Signer {
+	return v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 }
 
 // formSigner signs forms by the clock.

@@ -30,11 +30,11 @@ type credentials struct {
 	renewed time.Time // when they were last forgotten
 }
 
-// life is how much longer the credentials are good for, by the store's clock, for
-// it is the store that looks.
-func (c *credentials) life(ctx context.Context) (time.Duration, error) {
+// get returns them, and how much longer they are good for, by the store's clock, for it
+// is the store that looks.
+func (c *credentials) get(ctx context.Context) (aws.Credentials, time.Duration, error) {
 	if c.provider == nil {
-		return math.MaxInt64, nil
+		return aws.Credentials{}, math.MaxInt64, nil
 	}
 	creds, err := c.provider.Retrieve(ctx)
 	if err == nil && c.isEnding(creds) {
@@ -42,9 +42,9 @@ func (c *credentials) life(ctx context.Context) (time.Duration, error) {
 		creds, err = c.provider.Retrieve(ctx)
 	}
 	if err != nil || !creds.CanExpire {
-		return math.MaxInt64, err
+		return creds, math.MaxInt64, err
 	}
-	return creds.Expires.Sub(c.clock.Now()), nil
+	return creds, creds.Expires.Sub(c.clock.Now()), nil
 }
 
 func (c *credentials) isEnding(creds aws.Credentials) bool {

@@ -28,7 +28,7 @@ func (p *Presigner) PresignForm(ctx context.Context, bucket, key string, fields 
 	for name, value := range fields {
 		conditions = append(conditions, map[string]string{name: value})
 	}
-	life, err := p.life(ctx)
+	_, life, err := p.life(ctx)
 	if err != nil {
 		return "", nil, time.Time{}, err
 	}
