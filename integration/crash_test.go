@@ -65,8 +65,21 @@ func windows(parts int, random *rand.Rand) []window {
 			return m == faultproxy.Reading && q.Op == faultproxy.PutPart && r.parts.Load() >= nth && float64(q.BodyBytes) >= share*5*mib
 		}},
 		at("complete sent", faultproxy.Complete, faultproxy.Arrived),
+		{name: "in complete", due: inComplete(time.Duration(random.Int64N(int64(10 * time.Millisecond))))},
 		at("complete applied", faultproxy.Complete, faultproxy.Answered),
 		at("after", faultproxy.Complete, faultproxy.Passed),
+	}
+}
+
+// inComplete is a moment, so long after the store has the request, in which it is at
+// work on the object perhaps.
+func inComplete(after time.Duration) func(*crashRun, faultproxy.Moment, faultproxy.Request) bool {
+	return func(_ *crashRun, m faultproxy.Moment, q faultproxy.Request) bool {
+		if m != faultproxy.Sent || q.Op != faultproxy.Complete {
+			return false
+		}
+		<-time.After(after)
+		return true
 	}
 }
 
@@ -105,6 +118,7 @@ type crashes struct {
 type crashFigures struct {
 	runs, kills           int
 	size, twice, inFlight int64
+	spoilt                int64 // sent to an upload that the store gave up
 }
 
 func (c crashes) run(t *testing.T) {
@@ -126,8 +140,8 @@ func (c crashes) run(t *testing.T) {
 		t.Logf("%3d times killed %s", c.kills[name], name)
 	}
 	f := c.total
-	t.Logf("%d rounds in %v: %d runs, %d of them killed; %.0f MiB of sources, %.1f MiB sent twice, %.1f MiB in flight when it was killed",
-		c.rounds, time.Since(began).Round(time.Second), f.runs, f.kills, float64(f.size)/mib, float64(f.twice)/mib, float64(f.inFlight)/mib)
+	t.Logf("%d rounds in %v: %d runs, %d of them killed; %.0f MiB of sources, %.1f MiB sent twice, %.1f MiB in flight when it was killed, %.1f MiB spoilt by the store",
+		c.rounds, time.Since(began).Round(time.Second), f.runs, f.kills, float64(f.size)/mib, float64(f.twice)/mib, float64(f.inFlight)/mib, float64(f.spoilt)/mib)
 }
 
 // plan is the window of each round: each so often, the others at random moments.
@@ -196,6 +210,7 @@ func (a *crashFigures) add(b crashFigures) {
 	a.size += b.size
 	a.twice += b.twice
 	a.inFlight += b.inFlight
+	a.spoilt += b.spoilt
 }
 
 // answered are the requests for parts to which the store has said yes.
@@ -209,16 +224,32 @@ func (l *crashLab) answered() (list []faultproxy.Request) {
 }
 
 // once fails the test unless each part was stored once, and whatever else was sent
-// was on its way when a run was killed.
+// was on its way when a run was killed. What MinIO has spoilt is sent to another
+// upload: it ends its work with the connection, and what a Complete that is cut off
+// leaves may have no parts any more.
 func (l *crashLab) once(t *testing.T, f *crashFigures) {
 	t.Helper()
-	stored := map[int]bool{}
-	for _, q := range l.answered() {
-		if stored[q.Part] {
+	type part struct {
+		upload string
+		number int
+	}
+	stored := map[part]bool{}
+	var spoilt int64
+	answered := l.answered()
+	for _, q := range answered {
+		p := part{q.UploadID, q.Part}
+		if stored[p] {
 			t.Errorf("part %d was at the store and was sent again", q.Part)
 		}
-		stored[q.Part] = true
+		stored[p] = true
+		if q.UploadID != answered[len(answered)-1].UploadID {
+			spoilt += q.BodyBytes
+			if !l.cutOff(q.UploadID) {
+				t.Errorf("part %d was sent to an upload that was given up, and no Complete of it was cut off", q.Part)
+			}
+		}
 	}
+	f.spoilt = spoilt
 	var sent, refused int64
 	for _, q := range l.proxy.Requests() {
 		if q.Op != faultproxy.PutPart {
@@ -233,13 +264,21 @@ func (l *crashLab) once(t *testing.T, f *crashFigures) {
 			refused += q.BodyBytes
 		}
 	}
-	f.twice = sent - refused - f.size
+	f.twice = sent - refused - spoilt - f.size
 	if f.twice > f.inFlight {
 		t.Errorf("%d bytes were sent twice, %d were in flight", f.twice, f.inFlight)
 	}
 	if f.kills == 0 && f.inFlight > 0 {
 		t.Errorf("%d bytes came to nothing, although nobody was killed", f.inFlight)
 	}
+}
+
+// cutOff reports that a completion of the upload was at the store when its connection
+// ended.
+func (l *crashLab) cutOff(upload string) bool {
+	return slices.ContainsFunc(l.proxy.Requests(), func(q faultproxy.Request) bool {
+		return q.Op == faultproxy.Complete && q.UploadID == upload && q.Err != nil
+	})
 }
 
 // done reports that there is an object, and no journal any more to go on from.

@@ -63,7 +63,7 @@ func (r *run) complete(ctx context.Context) error {
 	earlier := r.state.goesOn() && r.state.found.State == journal.Completing && r.state.found.UploadID == r.upload.ID
 	r.keep(r.state.note(journal.Completing, nil))
 	err = r.completeParts(ctx, earlier)
-	if code := codeOf(err); code != "InvalidPart" || r.source == nil {
+	if _, spoilt := errors.AsType[*spoiltError](err); spoilt || codeOf(err) != "InvalidPart" || r.source == nil {
 		return err
 	}
 	r.warn(fmt.Errorf("the store misses a part, which is looked for and sent again: %w", err))
@@ -99,6 +99,12 @@ func (r *run) completeParts(ctx context.Context, earlier bool) error {
 			return r.lookOnce(ctx, c, err)
 		case !ok && r.object.CreateOnly && isInTheWay(err):
 			return r.yield(ctx, c, err)
+		case !ok && c.ambiguous && isOfParts(err):
+			again, err := r.refusedAfter(ctx, c, err)
+			if err != nil || !again {
+				return err
+			}
+			continue
 		case !ok:
 			return err
 		}
@@ -164,33 +170,6 @@ func (r *run) drop(ctx context.Context) {
 		r.state.paid(id)
 	}
 	r.upload = Upload{}
-}
-
-// repair lists the parts and sends those again that are not there as they were
-// sent. It reports whether there were any.
-func (r *run) repair(ctx context.Context) (bool, error) {
-	listed, err := r.listed(ctx)
-	if err != nil {
-		return false, err
-	}
-	there := map[int]journal.Part{}
-	for _, p := range listed {
-		there[p.Number] = p
-	}
-	sent := r.parts.all()
-	r.parts.forget()
-	r.progress.done.Add(-r.plan.Size)
-	for _, p := range sent {
-		l := there[p.Number]
-		if l.Size == p.Size && sameETag(l.ETag, p.ETag) && (l.Digest.IsZero() || l.Digest == p.Digest) {
-			r.parts.add(p)
-			r.progress.done.Add(p.Size)
-		}
-	}
-	if r.parts.done() == len(sent) {
-		return false, nil
-	}
-	return true, r.sendAll(ctx)
 }
 
 // lookAtUpload finds out, where nobody can look at the object, whether a completion in

@@ -70,15 +70,19 @@ func (r *run) resume(ctx context.Context) (done bool, err error) {
 	r.follow(r.upload)
 	listed, err := r.listSettled(ctx)
 	switch {
-	case isNoUpload(err):
-		done, err := r.madeBefore(ctx)
-		if err == nil {
+	case isNoUpload(err), err == nil && r.isEmptied(listed):
+		done, madeErr := r.madeBefore(ctx)
+		switch {
+		case madeErr != nil:
+		case err == nil && !done:
+			r.drop(ctx) // it is of no use, and still there
+		default:
 			r.upload = Upload{}
 		}
 		if !done {
 			r.unfollow()
 		}
-		return done, err
+		return done, madeErr
 	case refused(err):
 		r.warn(fmt.Errorf("the store does not let us list the parts of upload %s, so the journal has to do: %w", found.UploadID, err))
 		listed = found.Parts
@@ -118,6 +122,14 @@ func (r *run) listSettled(ctx context.Context) ([]journal.Part, error) {
 			return nil, r.local(wire.List, err)
 		}
 	}
+}
+
+// isEmptied reports that the store has an upload, and not one of the parts that an
+// earlier run was about to make the object of: its Complete was cut short, and what it
+// leaves takes parts and makes no object any more (see [spoiltError]).
+func (r *run) isEmptied(listed []journal.Part) bool {
+	found := r.state.found
+	return found.State == journal.Completing && len(found.Parts) > 0 && len(listed) == 0
 }
 
 // isMade reports that the object is there, or that nobody will say.

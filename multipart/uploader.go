@@ -163,8 +163,8 @@ func (r *run) uploadSource(ctx context.Context, single bool) error {
 	return r.conclude(ctx, err)
 }
 
-// uploadParts is an upload from create to complete. One that vanishes under way is
-// begun again, once.
+// uploadParts is an upload from create to complete. One that vanishes under way, or
+// that the store has spoilt over an earlier completion, is begun again, once.
 func (r *run) uploadParts(ctx context.Context) error {
 	done, err := r.begin(ctx)
 	if done || err != nil {
@@ -178,7 +178,9 @@ func (r *run) uploadParts(ctx context.Context) error {
 		r.unfollow()
 		r.parts.forget()
 		r.progress.done.Store(0)
+		r.mu.Lock()
 		r.stats.Resumed = 0
+		r.mu.Unlock()
 		if err = r.start(ctx); err == nil {
 			err = r.finish(ctx)
 		}
@@ -189,6 +191,9 @@ func (r *run) uploadParts(ctx context.Context) error {
 // isGone tells that the upload does not exist any more, or that the store asks for
 // another one.
 func isGone(err error) bool {
+	if _, spoilt := errors.AsType[*spoiltError](err); spoilt {
+		return true
+	}
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		return false
