@@ -27,18 +27,21 @@ type bar struct {
 	*plain
 	progress *mpb.Progress
 	bar      *mpb.Bar
-	name     string
+	name     string // empty: that of so many files
+	tally    *tally
 
 	mu    sync.Mutex
 	meter *meter
-	done  map[string]int64 // by destination
+	done  map[string]int64 // by destination, of the jobs under way
+	sum   int64            // of all
+	ended int              // jobs
 	state breaker.State
 	wait  string // the last reason to wait, until something moves
 }
 
-func newBar(p *plain, e env, jobs []job) *bar {
-	total := totalOf(jobs)
-	b := &bar{plain: p, name: barName(jobs),
+func newBar(p *plain, e env, s *sources) *bar {
+	total := totalOf(s)
+	b := &bar{plain: p, name: barName(s), tally: &s.tally,
 		meter: newMeter(time.Now(), total), done: map[string]int64{}}
 	b.progress = mpb.New(append(outputOptions(e.stderr), mpb.WithRefreshRate(redrawEvery))...)
 	// A total of zero keeps the bar from completing by itself.
@@ -54,15 +57,12 @@ func newBar(p *plain, e env, jobs []job) *bar {
 	return b
 }
 
-// totalOf is how much all jobs have to send.
-func totalOf(jobs []job) (total int64) {
-	for _, j := range jobs {
-		if j.unknown() {
-			return unknownTotal
-		}
-		total += j.total()
+// totalOf is how much all that is named has to send, if there is nothing else.
+func totalOf(s *sources) int64 {
+	if s.finds() || len(s.named) > 0 && s.named[0].unknown() {
+		return unknownTotal
 	}
-	return total
+	return s.tally.bytes.Load()
 }
 
 // above writes lines above the bar, or where they belong if there is no bar any
@@ -91,18 +91,31 @@ func outputOptions(w io.Writer) []mpb.ContainerOption {
 	return []mpb.ContainerOption{mpb.WithOutput(struct{ io.Writer }{w}), mpb.ForceTTY(), mpb.WithAutoRefresh(), mpb.WithWidth(defaultWidth)}
 }
 
-func barName(jobs []job) string {
-	if len(jobs) != 1 {
-		return fmt.Sprintf("%d files", len(jobs))
+// barName is the name of the only file.
+func barName(s *sources) string {
+	if s.finds() || len(s.named) != 1 {
+		return ""
 	}
-	name := []rune(show(filepath.Base(jobs[0].source)))
-	if jobs[0].stream {
-		name = []rune(jobs[0].label())
+	name := []rune(show(filepath.Base(s.named[0].source)))
+	if s.named[0].stream {
+		name = []rune(s.named[0].label())
 	}
 	if len(name) > maxName {
 		name = append([]rune("…"), name[len(name)-maxName+1:]...)
 	}
 	return string(name)
+}
+
+// title is what the bar is of. While files are still being found, there are more.
+func (b *bar) title() string {
+	if b.name != "" {
+		return b.name
+	}
+	more := ""
+	if !b.tally.whole.Load() {
+		more = "+"
+	}
+	return fmt.Sprintf("%d / %d%s files", b.ended, b.tally.files.Load(), more)
 }
 
 func (b *bar) event(j job, e multipart.Event) {
@@ -113,19 +126,30 @@ func (b *bar) event(j job, e multipart.Event) {
 	case multipart.Waited:
 		b.wait = e.Reason
 	case multipart.Resumed:
-		b.meter.skip(e.Done - b.done[j.dest])
-		b.done[j.dest] = e.Done
+		b.meter.skip(b.advance(j, e.Done))
 	case multipart.Progressed:
-		b.done[j.dest] = e.Done
-		var sum int64
-		for _, n := range b.done {
-			sum += n
-		}
-		if sum > b.meter.done {
+		b.advance(j, e.Done)
+		if b.sum > b.meter.done {
 			b.wait = ""
 		}
-		b.meter.add(e.Time, sum)
+		b.meter.add(e.Time, b.sum)
 	}
+}
+
+// advance notes how far a job is, and returns by how much that is further.
+func (b *bar) advance(j job, done int64) int64 {
+	more := done - b.done[j.dest]
+	b.done[j.dest] = done
+	b.sum += more
+	return more
+}
+
+func (b *bar) result(o outcome) {
+	b.mu.Lock()
+	delete(b.done, o.job.dest)
+	b.ended++
+	b.mu.Unlock()
+	b.plain.result(o)
 }
 
 func (b *bar) breaker(_ string, _, to breaker.State) {
@@ -146,8 +170,8 @@ func (b *bar) close(t totals) error {
 func (b *bar) fill(base mpb.BarFiller) mpb.BarFiller {
 	return mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error {
 		b.mu.Lock()
-		s.Current = b.meter.done
-		known := b.meter.view(time.Now()).known
+		known := b.view(time.Now()).known
+		s.Current, s.Total = b.meter.done, b.meter.total
 		b.mu.Unlock()
 		if !known {
 			return nil // half of nobody knows what
@@ -156,22 +180,30 @@ func (b *bar) fill(base mpb.BarFiller) mpb.BarFiller {
 	})
 }
 
+// view reads the meter, which learns the total when all files have been found.
+func (b *bar) view(now time.Time) reading {
+	if b.name == "" && b.tally.whole.Load() {
+		b.meter.total = b.tally.bytes.Load()
+	}
+	return b.meter.view(now)
+}
+
 // left is what stands before the bar.
 func (b *bar) left(now time.Time) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := b.meter.view(now)
+	r := b.view(now)
 	if !r.known {
-		return fmt.Sprintf("%s  %s", b.name, formatSize(r.done))
+		return fmt.Sprintf("%s  %s", b.title(), formatSize(r.done))
 	}
-	return fmt.Sprintf("%s  %s / %s  %3d%%", b.name, formatSize(r.done), formatSize(r.total), percent(r.done, r.total))
+	return fmt.Sprintf("%s  %s / %s  %3d%%", b.title(), formatSize(r.done), formatSize(r.total), percent(r.done, r.total))
 }
 
 // right is what stands behind it: while nothing moves, since when and why.
 func (b *bar) right(now time.Time) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := b.meter.view(now)
+	r := b.view(now)
 	elapsed := "elapsed " + r.elapsed.Round(time.Second).String()
 	if r.idle > idleAfter {
 		return fmt.Sprintf("  nothing moved for %v%s  %s", r.idle.Truncate(time.Second), b.why(r), elapsed)

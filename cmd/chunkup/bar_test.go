@@ -83,12 +83,36 @@ func TestBarName(t *testing.T) {
 	for source, want := range map[string]string{
 		"big": "big", "dir/big": "big", strings.Repeat("x", 20) + "-big.iso": "…" + strings.Repeat("x", 15) + "-big.iso", "a\nb": `"a\nb"`,
 	} {
-		if got := barName([]job{{source: source}}); got != want {
+		if got := barName(&sources{named: []job{{source: source}}}); got != want {
 			t.Errorf("the bar of %q is called %q, want %q", source, got, want)
 		}
 	}
-	if got := barName(make([]job, 3)); got != "3 files" {
+	if got := barName(&sources{named: make([]job, 3)}); got != "" {
 		t.Errorf("the bar of three files is called %q", got)
+	}
+}
+
+// While files are being found, there is no telling how much there is.
+func TestBarOfFolder(t *testing.T) {
+	var s sources
+	s.roots = []string{"dir"}
+	b := still()
+	b.name, b.tally, b.meter = barName(&s), &s.tally, newMeter(noon, totalOf(&s))
+	for range 3 {
+		s.tally.add(100)
+	}
+	b.progressed(at(1), "a", 100)
+	b.result(outcome{job: job{dest: "a"}})
+	b.progressed(at(1), "b", 50)
+	for _, want := range []string{"1 / 3+ files  150 B", "1 / 4 files  150 B / 400 B   37%"} {
+		if got := b.left(at(1)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		s.tally.add(100)
+		s.tally.whole.Store(true)
+	}
+	if got := strings.TrimSpace(b.right(at(1))); got != "150 B/s  elapsed 1s  ETA 3s" && got != "150 B/s  elapsed 1s  ETA 2s" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -218,7 +242,7 @@ func TestLinesAboveTheBar(t *testing.T) {
 func TestAboveWithoutBar(t *testing.T) {
 	var screen bytes.Buffer
 	b := newBar(newPlain(&screen, &screen, outputFlags{}), env{stdout: &screen, stderr: &screen,
-		terminal: func(io.Writer) bool { return true }}, nil)
+		terminal: func(io.Writer) bool { return true }}, &sources{})
 	if err := b.close(totals{}); err != nil {
 		t.Fatal(err)
 	}

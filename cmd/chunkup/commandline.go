@@ -13,12 +13,13 @@ import (
 // resumeCommand is the command line that goes on with one job from any folder:
 // its source, its key, and every flag that was set. What a command after -- was told
 // is left out: a stream does not go on, and it may be a password.
-func (f *cpFlags) resumeCommand(j job, c *connection) []string {
+func (s *session) resumeCommand(j job) []string {
 	source := j.source
 	if !j.stream {
 		source = absolute(source)
 	}
-	return slices.Concat([]string{"chunkup", "cp", source, j.address}, spelled(f.given, j.scheme, j.stream), c.found)
+	s.spell.Do(func() { s.words = slices.Concat(spelled(s.flags.given, j.scheme, j.stream), s.connection.found) })
+	return append([]string{"chunkup", "cp", source, j.address}, s.words...)
 }
 
 // spelled are the flags that were set, as words of a command line. Those that a
@@ -30,7 +31,7 @@ func spelled(set *pflag.FlagSet, scheme string, stream bool) []string {
 	mute := senseless(scheme, service != nil && service.Value.String() != "")
 	set.VisitAll(func(f *pflag.Flag) {
 		switch {
-		case !isSet(f), isSecret(f), f.Name == "dry-run", f.Name == "expected-size" && !stream, slices.Contains(mute, f.Name):
+		case !isSet(f), isSecret(f), f.Name == "dry-run", f.Name == "expected-size" && !stream, slices.Contains(mute, f.Name), slices.Contains(choosing, f.Name):
 		case f.Value.Type() == "k=v":
 			for _, p := range f.Value.(*pairs).list {
 				words = append(words, "--"+f.Name, p[0]+"="+p[1])

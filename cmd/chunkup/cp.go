@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/chunkup/chunkup/cmd/chunkup/walk"
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/journal"
 )
@@ -21,24 +22,19 @@ func newCp(e env) *cobra.Command {
 	var f cpFlags
 	cmd := &cobra.Command{
 		Use:     "cp SOURCE... DEST [-- COMMAND ARGS]",
-		Short:   "Upload files",
+		Short:   "Upload files, folders, or standard input",
 		Long:    cpHelp,
 		Example: cpExamples,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return errors.New("cp takes at least one SOURCE and a DEST")
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := fromEnvironment(cmd.Flags(), e.getenv); err != nil {
 				return err
 			}
-			jobs, dest, err := f.prepare(cmd.Context(), args, cmd.ArgsLenAtDash())
+			s, err := f.prepare(cmd.Context(), e, args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
-			return f.copy(cmd.Context(), e, jobs, dest)
+			defer s.shut()
+			return f.copy(cmd.Context(), e, s)
 		},
 	}
 	groups := f.define(cmd)
@@ -46,71 +42,90 @@ func newCp(e env) *cobra.Command {
 	return cmd
 }
 
-// copy uploads the jobs, or says what it would upload.
-func (f *cpFlags) copy(ctx context.Context, e env, jobs []job, dest destination) error {
+// copy uploads the sources, or says what it would upload.
+func (f *cpFlags) copy(ctx context.Context, e env, src *sources) error {
+	s := &session{flags: f, env: e, sources: src, printer: newPrinter(e, f.output, src), began: time.Now()}
 	if f.output.dryRun {
-		return f.rehearse(e, jobs)
+		s.rehearse(ctx)
+		return s.end(nil)
 	}
 	if f.tuning.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.tuning.timeout, timeoutError(f.tuning.timeout))
 		defer cancel()
 	}
-	p := newPrinter(e, f.output, jobs)
-	s := &session{flags: f, env: e, printer: p, began: time.Now(), totals: totals{files: len(jobs)}}
 	var c *connection
 	var err error
 	var warning error
-	s.journals, warning, err = f.state.keep(e.getenv, jobs)
+	s.journals, warning, err = f.state.keep(e.getenv, src.mayNeedParts())
 	if err == nil {
-		c, err = connect(ctx, &f.store, &f.tuning, dest, p.breaker)
+		c, err = connect(ctx, &f.store, &f.tuning, src.dest, s.printer.breaker)
 	}
 	if err == nil {
 		s.connection = c
-		if err = f.fitStore(jobs, c); err == nil {
-			s.warn(jobs, warning)
-			s.uploadAll(ctx, jobs)
+		if err = f.fitStore(src.named, c); err == nil {
+			s.warn(warning)
+			s.uploadAll(ctx)
 		}
 		err = errors.Join(err, c.end())
 	}
 	return s.end(err)
 }
 
-// rehearse says what copy would upload, and sends nothing.
-func (f *cpFlags) rehearse(e env, jobs []job) error {
-	p := newPrinter(e, f.output, jobs)
-	for _, j := range jobs {
-		p.planned(j)
+// mayNeedParts tells that a source goes up in parts, or that nobody knows yet.
+func (s *sources) mayNeedParts() bool {
+	return s.finds() || slices.ContainsFunc(s.named, func(j job) bool { return !j.whole })
+}
+
+// rehearse says what would be uploaded, and sends nothing.
+func (s *session) rehearse(ctx context.Context) {
+	store := s.flags.knownTraits()
+	for j, err := range s.sources.all(ctx) {
+		if err == nil && !j.isAimed() {
+			j, err = s.flags.finish(ctx, j, s.sources, func(j *job) error { return s.flags.fitOne(j, store) })
+		}
+		if err != nil {
+			s.refuse(j, err)
+			continue
+		}
+		s.totals.files++
+		s.printer.planned(j)
 	}
-	return p.close(totals{files: len(jobs)})
 }
 
 // session is one run of cp, from the connection to the exit code.
 type session struct {
 	flags      *cpFlags
 	env        env
+	sources    *sources
 	printer    printer
 	journals   *journal.Dir // nil: none are kept
 	connection *connection
 	began      time.Time
 
+	spell sync.Once
+	words []string // of every resumeCommand: a stream is the only job
+
 	mu     sync.Mutex
 	totals totals
 }
 
-// warn says what is true of all jobs.
-func (s *session) warn(jobs []job, warning error) {
+// warn says what is true of all that is named.
+func (s *session) warn(warning error) {
 	if warning == nil {
 		return
 	}
-	for _, j := range jobs {
+	for _, j := range s.sources.named {
 		s.printer.event(j, multipart.Event{Kind: multipart.Warned, Time: time.Now(), Err: warning})
+	}
+	if s.sources.finds() {
+		s.printer.warned(warning)
 	}
 }
 
 // uploadAll uploads the jobs, some at a time. A failure of one does not end the
 // others. Of an interrupt it is said at once that it was heard.
-func (s *session) uploadAll(ctx context.Context, jobs []job) {
+func (s *session) uploadAll(ctx context.Context) {
 	said := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
 		defer close(said)
@@ -123,25 +138,65 @@ func (s *session) uploadAll(ctx context.Context, jobs []job) {
 			<-said
 		}
 	}()
-	var g errgroup.Group
-	g.SetLimit(s.flags.tuning.files())
-	for _, j := range jobs {
-		g.Go(func() error {
-			out := s.upload(ctx, j)
-			if ctx.Err() != nil {
-				<-said // before what came of it
-			}
-			s.count(out)
-			return nil
-		})
+	t := newTurns(s.flags.tuning.workers, s.connection.endpoint.Lanes)
+	all := newCrew(t, func(j job) { s.process(ctx, j, said) }, s.flags.tuning.pieces)
+	hashes := needs(s.sources.dest.key, holdSHA256) // which takes time, and is done by many at once
+	for j, err := range s.sources.all(ctx) {
+		if err == nil && !hashes {
+			j, err = s.finish(ctx, j) // in order, so that of two files with one key the first goes up
+		}
+		if err != nil {
+			s.afterwards(ctx, said, func() { s.refuse(j, err) })
+			continue
+		}
+		all.give(j)
 	}
-	_ = g.Wait() // the jobs' errors are counted
+	all.wait()
+}
+
+// process brings a job to its end.
+func (s *session) process(ctx context.Context, j job, said <-chan struct{}) {
+	j, err := s.finish(ctx, j)
+	if err != nil {
+		s.afterwards(ctx, said, func() { s.refuse(j, err) })
+		return
+	}
+	out := s.upload(ctx, j)
+	s.afterwards(ctx, said, func() { s.count(out) })
+}
+
+// afterwards tells what came of a job; of an interrupt it was said before that all ends.
+func (s *session) afterwards(ctx context.Context, said <-chan struct{}, tell func()) {
+	if ctx.Err() != nil {
+		<-said
+	}
+	tell()
+}
+
+// finish gives a job that was found its destination, and plans it for the store.
+func (s *session) finish(ctx context.Context, j job) (job, error) {
+	if j.isAimed() {
+		return j, nil
+	}
+	return s.flags.finish(ctx, j, s.sources, func(j *job) error { return s.flags.fitJob(j, s.connection) })
+}
+
+// refuse tells of a source that is not even begun. What nobody has asked for is no
+// failure.
+func (s *session) refuse(j job, err error) {
+	_, special := errors.AsType[*walk.SkipError](err)
+	_, already := errors.AsType[*alreadyError](err)
+	if special || already {
+		s.printer.warned(err)
+		return
+	}
+	s.count(outcome{job: j, err: err})
 }
 
 func (s *session) upload(ctx context.Context, j job) outcome {
 	out := outcome{job: j}
 	object := j.object
-	object.Command = s.flags.resumeCommand(j, s.connection)
+	object.Command = s.resumeCommand(j)
 	o := s.options()
 	o.OnEvent = func(e multipart.Event) {
 		if e.UploadID != "" {
@@ -207,10 +262,12 @@ func (s *session) end(err error) error {
 	t := s.totals
 	t.elapsed = time.Since(s.began)
 	t.code = worst(t.code, exitCode(err))
-	if s.connection != nil {
+	switch {
+	case s.connection != nil:
 		t.budgetLeft = s.connection.endpoint.Budget().Requests
-	} else {
-		t.failed = t.files // none was begun
+	case err != nil: // none was begun
+		t.files = len(s.sources.named) + len(s.sources.roots)
+		t.failed = t.files
 	}
 	t.refused = exitCode(err) == exitUsage
 	unwritten := s.printer.close(t)

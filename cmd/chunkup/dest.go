@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -49,12 +48,17 @@ func parseDestination(text string) (destination, error) {
 // isPrefix tells whether the sources' names are put after it.
 func (d destination) isPrefix() bool { return d.key == "" || strings.HasSuffix(d.key, "/") }
 
-// keyOf is the key of a source. Its SHA-256 is needed only where the key asks
-// for it.
-func (d destination) keyOf(source, sha256 string) (string, error) {
+// holdsMany tells whether several sources have a key each.
+func (d destination) holdsMany() bool {
+	return d.isPrefix() || needs(d.key, holdSHA256) || needs(d.key, holdName)
+}
+
+// keyOf is the key of a source that was found at a path below a folder. Its SHA-256 is
+// needed only where the key asks for it.
+func (d destination) keyOf(source, under, sha256 string) (string, error) {
 	key := fill(d.key, source, sha256)
 	if d.isPrefix() {
-		key += filepath.Base(source)
+		key += under
 	}
 	switch {
 	case key == "" || strings.HasSuffix(key, "/"):
@@ -65,6 +69,14 @@ func (d destination) keyOf(source, sha256 string) (string, error) {
 		return "", usagef("the key for %s is not UTF-8, which stores want", show(source))
 	}
 	return key, nil
+}
+
+// template is the key that makes the same one for that source alone.
+func (d destination) template(under string) string {
+	if d.isPrefix() {
+		return d.key + literal(under)
+	}
+	return d.key
 }
 
 // address is how the user would write the destination of a key.

@@ -34,26 +34,32 @@ func TestParseDestination(t *testing.T) {
 }
 
 func TestKeyOf(t *testing.T) {
-	for _, c := range []struct{ dest, source, want string }{
-		{"s3://bucket/key", "dir/big.iso", "key"},
-		{"s3://bucket/prefix/", "dir/big.iso", "prefix/big.iso"},
-		{"s3://bucket", "./big.iso", "big.iso"},
-		{"s3://bucket/a/b/", "/tmp/x y", "a/b/x y"},
+	for _, c := range []struct{ dest, source, under, want, template string }{
+		{"s3://bucket/key", "dir/big.iso", "big.iso", "key", "key"},
+		{"s3://bucket/prefix/", "dir/big.iso", "big.iso", "prefix/big.iso", "prefix/big.iso"},
+		{"s3://bucket", "./big.iso", "big.iso", "big.iso", "big.iso"},
+		{"s3://bucket/a/b/", "/tmp/x y", "x y", "a/b/x y", "a/b/x y"},
+		{"s3://bucket/p/", "/tmp/dir/sub/x", "sub/x", "p/sub/x", "p/sub/x"},
+		{"s3://bucket/{ext}/", "dir/sub/{name}.c", "sub/{name}.c", "c/sub/{name}.c", "{ext}/sub/{lbrace}name}.c"},
+		{"s3://bucket/flat-{name}", "dir/sub/x", "sub/x", "flat-x", "flat-{name}"},
 	} {
 		d, err := parseDestination(c.dest)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := d.keyOf(c.source, ""); err != nil || got != c.want {
+		if got, err := d.keyOf(c.source, c.under, ""); err != nil || got != c.want {
 			t.Errorf("%s of %s: key %q, %v, want %q", c.source, c.dest, got, err, c.want)
+		}
+		if got := d.template(c.under); got != c.template {
+			t.Errorf("%s of %s: template %q, want %q", c.source, c.dest, got, c.template)
 		}
 	}
 	for _, key := range []string{strings.Repeat("k", 1025), "\xff"} {
-		if got, err := (destination{"s3", "bucket", key}).keyOf("big", ""); exitCode(err) != exitUsage {
+		if got, err := (destination{"s3", "bucket", key}).keyOf("big", "big", ""); exitCode(err) != exitUsage {
 			t.Errorf("key %q, %v, want a usage error", got, err)
 		}
 	}
-	if got, err := (destination{"s3", "bucket", strings.Repeat("k", 1024)}).keyOf("big", ""); err != nil || len(got) != 1024 {
+	if got, err := (destination{"s3", "bucket", strings.Repeat("k", 1024)}).keyOf("big", "big", ""); err != nil || len(got) != 1024 {
 		t.Errorf("a key of 1024 bytes is refused: %v", err)
 	}
 }

@@ -90,6 +90,9 @@ func variable(name string) string {
 // setByVariable is the annotation of a flag that its variable has set.
 const setByVariable = "chunkup_variable"
 
+// variableValue is a flag to which it matters that its variable sets it.
+type variableValue interface{ setVariable(text string) error }
+
 // fromEnvironment sets the flags that were not given from their variables. An
 // empty variable sets nothing. A flag set so does not count as given.
 func fromEnvironment(set *pflag.FlagSet, getenv func(string) string) error {
@@ -99,7 +102,11 @@ func fromEnvironment(set *pflag.FlagSet, getenv func(string) string) error {
 		if failed != nil || f.Changed || f.Name == "help" || text == "" {
 			return
 		}
-		switch err := f.Value.Set(text); {
+		set := f.Value.Set
+		if v, ok := f.Value.(variableValue); ok {
+			set = v.setVariable
+		}
+		switch err := set(text); {
 		case err != nil && mayBeSecret(f):
 			failed = usagef("invalid value of %s: %w", variable(f.Name), err)
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 // cpFlags are the flags of cp.
 type cpFlags struct {
 	store  storeFlags
+	from   sourceFlags
 	object objectFlags
 	tuning tuningFlags
 	state  stateFlags
@@ -58,6 +59,7 @@ func (f *cpFlags) groups(all *pflag.FlagSet) []group {
 	groups := grouped(all, []titled{
 		{"Store", f.store.define},
 		{"Minting service", f.store.mint.define},
+		{"Sources", f.from.define},
 		{"Object", f.object.define},
 		{"Parts", f.tuning.parts},
 		{"Deadlines", f.tuning.deadlines},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/pflag"
@@ -59,15 +58,14 @@ func (s *stateFlags) list(getenv func(string) string) (*journal.Dir, error) {
 	return dir, err
 }
 
-// keep is the folder for the journals of the jobs; nil keeps none. A folder that
-// the user has named must do. Without the usual one uploads go on, and the warning
-// says that they cannot be resumed.
-func (s *stateFlags) keep(getenv func(string) string, jobs []job) (dir *journal.Dir, warning, err error) {
+// keep is the folder for the journals of uploads, some of them perhaps in parts; nil keeps
+// none. A folder that the user has named must do. Without the usual one uploads go on, and
+// the warning says that they cannot be resumed.
+func (s *stateFlags) keep(getenv func(string) string, inParts bool) (dir *journal.Dir, warning, err error) {
 	if s.noResume {
 		return nil, nil, nil
 	}
 	dir, err = s.journals(getenv)
-	inParts := slices.ContainsFunc(jobs, func(j job) bool { return !j.whole })
 	switch {
 	case err == nil && inParts:
 		err = writable(dir.Path())

@@ -22,7 +22,7 @@ type tuned struct {
 	Endpoint multipart.EndpointOptions
 	Uploader multipart.Options
 	Timeout  time.Duration
-	Files    int
+	Workers  int
 }
 
 // defaults are those of docs/cli.md, as the library takes them.
@@ -37,7 +37,6 @@ func defaults() tuned {
 		Uploader: multipart.Options{Threshold: 16 << 20,
 			Backoff:     multipart.Backoff{Base: 500 * time.Millisecond, Cap: 15 * time.Second, Jitter: multipart.FullJitter},
 			MaxAttempts: 5, MaxElapsed: 3 * time.Minute, RetryAfterCap: time.Minute, WaitOpen: true, Memory: 256 << 20},
-		Files: 4,
 	}
 }
 
@@ -66,7 +65,7 @@ func TestTuningFlags(t *testing.T) {
 		{"--bwlimit 10MiB/s", func(w *tuned) { w.Endpoint.Bandwidth = 10 << 20 }},
 		{"--bwlimit none", func(*tuned) {}},
 		{"--memory 64MiB", func(w *tuned) { w.Uploader.Memory = 64 << 20 }},
-		{"--workers 2", func(w *tuned) { w.Files = 2 }},
+		{"--workers 2", func(w *tuned) { w.Workers = 2 }},
 		{"--workers 0", func(*tuned) {}},
 		{"--connect-timeout 3s", func(w *tuned) { w.Limits.Connect = 3 * time.Second }},
 		{"--min-rate 10MiB/s", func(w *tuned) { w.Limits.MinRate = 10 << 20 }},
@@ -100,7 +99,7 @@ func TestTuningFlags(t *testing.T) {
 		}
 		want := defaults()
 		c.want(&want)
-		got := tuned{f.tuning.limits(), f.tuning.endpoint(), f.tuning.uploader(), f.tuning.timeout, f.tuning.files()}
+		got := tuned{f.tuning.limits(), f.tuning.endpoint(), f.tuning.uploader(), f.tuning.timeout, f.tuning.workers}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(wire.Client{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.args, diff)
 		}
@@ -146,6 +145,7 @@ var samples = map[string]string{
 	"connect-timeout": "1s", "min-rate": "1MB/s", "overhead": "1s", "stall-timeout": "1s", "answer-timeout": "1s", "timeout": "1h",
 	"max-attempts": "2", "max-elapsed": "1h", "backoff-base": "1s", "backoff-cap": "1m", "jitter": "none", "retry-after-cap": "1m",
 	"retry-budget": "3", "retry-ratio": "0.3", "retry-floor": "1", "breaker-failures": "3", "breaker-cooldown": "2s", "breaker-max-cooldown": "1m",
+	"recursive": "true", "include": "*.go", "exclude": "*", "follow-symlinks": "true", "files-from": "list", "null": "true",
 	"json": "true", "quiet": "true", "no-progress": "true", "verbose": "true", "dry-run": "true",
 }
 
@@ -182,8 +182,8 @@ func TestFlagsFromEnvironment(t *testing.T) {
 }
 
 func sameFlags(a, b *cpFlags) bool {
-	return cmp.Equal(a, b, cmp.AllowUnexported(cpFlags{}, storeFlags{}, objectFlags{}, tuningFlags{}, stateFlags{}, outputFlags{}, pairs{}, mintURLFlags{}, secretHeader{}),
-		cmpopts.IgnoreFields(pairs{}, "check"), cmpopts.IgnoreFields(cpFlags{}, "given"))
+	return cmp.Equal(a, b, cmp.AllowUnexported(cpFlags{}, storeFlags{}, objectFlags{}, tuningFlags{}, stateFlags{}, outputFlags{}, sourceFlags{}, patterns{}, pattern{}, pairs{}, mintURLFlags{}, secretHeader{}),
+		cmpopts.IgnoreFields(patterns{}, "variables"), cmpopts.IgnoreFields(pairs{}, "check"), cmpopts.IgnoreFields(cpFlags{}, "given"))
 }
 
 func TestBadEnvironment(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -38,14 +39,11 @@ type tuningFlags struct {
 	breakerCooldown, breakerMaxCooldown time.Duration
 }
 
-// defaultWorkers is how many files are open at once unless told otherwise.
-const defaultWorkers = 4
-
 func (t *tuningFlags) parts(set *pflag.FlagSet) {
 	define(set, &t.partSize, label{"part-size", "", "auto", "SIZE", "size of the parts; auto is 16MiB, growing so that a file fits in the store's number of parts"}, parsePartSize)
 	define(set, &t.threshold, label{"multipart-threshold", "", "16MiB", "SIZE", "smaller files go up in one PUT; 0 sends all but empty ones in parts"}, parseThreshold)
 	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; how many there are below it is found out, from %d on; 0 is %d", multipart.DefaultLanes, multipart.MaxLanes)}, atLeast(0))
-	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files open at once; 0 lets chunkup choose (%d)", defaultWorkers)}, atLeast(0))
+	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files under way at once; 0 is as many as have two parts for each part that may be in flight, %d at the least and %d at the most", fewestFiles, mostFiles)}, atLeast(0))
 	define(set, &t.bandwidth, label{"bwlimit", "", "none", "RATE", "how much the whole command sends in a second"}, parseBandwidth)
 	define(set, &t.memory, label{"memory", "", "256MiB", "SIZE", "bound on buffers, which only standard input needs: parts of files are read in place"}, parseMemory)
 	define(set, &t.expected, label{"expected-size", "", "", "SIZE", "about how much standard input has, from which the size of its parts is chosen; say rather too much"}, parseSize)
@@ -101,12 +99,15 @@ func (t *tuningFlags) uploader() multipart.Options {
 	}
 }
 
-// files is how many are open at once.
-func (t *tuningFlags) files() int {
-	if t.workers == 0 {
-		return defaultWorkers
+// pieces is about how many parts a job has, for a store that says nothing else.
+func (t *tuningFlags) pieces(j job) int {
+	switch {
+	case j.stream:
+		return mostFiles // it is the only one
+	case j.size < t.threshold:
+		return 1
 	}
-	return t.workers
+	return 1 + int(j.size/cmp.Or(t.partSize, chunker.DefaultPart))
 }
 
 // noneIfZero is how the library's options, whose zero is the default, are told

@@ -22,13 +22,20 @@ const rootExamples = `  chunkup cp big.iso s3://bucket/
   chunkup verify big.iso s3://bucket/big.iso
   chunkup sandbox --bucket demo           serves a store on this machine`
 
-const cpHelp = `Upload files, or standard input.
+const cpHelp = `Upload files, folders, or standard input.
 
-SOURCE is a file, or - for standard input. DEST is s3://bucket/key, or
-s3://bucket/prefix/ to put the files' own names after the prefix. With sandbox://
-in place of s3:// the command serves an S3 store from ./chunkup-sandbox for as
-long as it runs, creates the bucket, uploads and verifies: it needs no account
-and no server.
+SOURCE is a file, a folder (with -r), or - for standard input. DEST is
+s3://bucket/key, or s3://bucket/prefix/ to put the files' own names after the
+prefix. With sandbox:// in place of s3:// the command serves an S3 store from
+./chunkup-sandbox for as long as it runs, creates the bucket, uploads and
+verifies: it needs no account and no server.
+
+With -r the file DIR/sub/file becomes s3://bucket/prefix/sub/file. Folders are read
+while files go up. --include and --exclude are matched against sub/file, in the
+order given; what none matches is uploaded. --files-from names more sources, which
+are as those on the command line. Of two files that would become one object the
+second fails. A file that cannot be read fails, too, and does not end the others;
+links and what is no regular file are skipped with a warning.
 
 With cp - DEST -- COMMAND ARGS the command is run and its output uploaded. There
 is an object only if it exits 0; if the upload fails, the command is ended.
@@ -57,6 +64,8 @@ on a terminal only.`
 const cpExamples = `  chunkup cp big.iso s3://bucket/backups/
   chunkup cp big.iso sandbox://demo/big.iso
   chunkup cp a.tar b.tar s3://bucket/archive/ --storage-class STANDARD_IA
+  chunkup cp -r photos s3://bucket/photos/ --exclude '*' --include '*.jpg'
+  find . -newer stamp -type f -print0 | chunkup cp --files-from - --null s3://bucket/new/
   chunkup cp big.iso s3://bucket/big --endpoint-url http://127.0.0.1:9000 --part-size 64MiB
   chunkup cp big.iso s3://bucket/big --json --max-elapsed 0 --retry-budget 4
   chunkup cp big.iso 's3://bucket/{sha256}.{ext}' --no-overwrite

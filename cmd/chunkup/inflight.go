@@ -60,6 +60,9 @@ func (f *inFlight) running(kill func()) (done func()) {
 	}
 }
 
+// mostNamed is how many uploads are named in last words.
+const mostNamed = 10
+
 // abandon kills the processes and says which uploads stay at the store.
 func (f *inFlight) abandon(w io.Writer) {
 	f.mu.Lock()
@@ -69,7 +72,11 @@ func (f *inFlight) abandon(w io.Writer) {
 		kill()
 	}
 	slices.SortFunc(uploads, func(a, b openUpload) int { return strings.Compare(a.dest, b.dest) })
-	for _, u := range uploads {
+	for i, u := range uploads {
+		if i == mostNamed {
+			fmt.Fprintf(w, "chunkup: and %d more: see chunkup state ls and chunkup uploads ls\n", len(uploads)-i)
+			return
+		}
 		fmt.Fprintf(w, "chunkup: interrupted twice: upload %s of %s is open at the store\n", u.id, show(u.dest))
 		for _, line := range u.hints.lines() {
 			fmt.Fprintln(w, line)

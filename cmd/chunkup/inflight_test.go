@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,19 @@ func TestInFlight(t *testing.T) {
 		"abort:  chunkup uploads abort s3://bucket/b --upload-id U2\n"
 	if b.String() != want || killed != "one" {
 		t.Errorf("killed %s, said %q, want %q", killed, b.String(), want)
+	}
+}
+
+// Of very many not all are named.
+func TestInFlightNamesFew(t *testing.T) {
+	var f inFlight
+	var b strings.Builder
+	for i := range mostNamed + 3 {
+		f.began(openUpload{dest: fmt.Sprintf("s3://bucket/%02d", i), id: "U"})
+	}
+	f.abandon(&b)
+	if said := b.String(); strings.Count(said, "\n") != mostNamed+1 || !strings.HasSuffix(said, "chunkup: and 3 more: see chunkup state ls and chunkup uploads ls\n") {
+		t.Errorf("said %q", said)
 	}
 }
 

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
+	"path/filepath"
 
 	"github.com/chunkup/chunkup/chunker"
 	"github.com/chunkup/chunkup/multipart"
@@ -12,7 +12,8 @@ import (
 
 // job is one source and where it goes.
 type job struct {
-	source  string // as it was given
+	source  string // as it was given, or found
+	under   string // its path below the folder where it was found, with slashes; its name otherwise
 	dest    string // as people read it
 	scheme  string // of the destination
 	address string // the destination as the user would write it; {sha256} stays in it
@@ -28,6 +29,9 @@ type job struct {
 	hashed chunker.Identity // what the file was when its key was made from its hash
 }
 
+// isAimed tells that a job has a destination.
+func (j job) isAimed() bool { return j.object.Key != "" }
+
 // addressOf is how the user would write the address of the job's object as the store
 // calls it; the destination if that is not known.
 func (j job) addressOf(o multipart.Object) string {
@@ -35,41 +39,6 @@ func (j job) addressOf(o multipart.Object) string {
 		return j.dest
 	}
 	return destination{scheme: j.scheme, bucket: o.Bucket}.address(o.Key)
-}
-
-// prepare makes the jobs of a command line, and refuses what cannot work before
-// anything is sent. dash is how many arguments come before a "--", or negative.
-func (f *cpFlags) prepare(ctx context.Context, args []string, dash int) ([]job, destination, error) {
-	args, command, err := splitCommand(args, dash)
-	if err != nil {
-		return nil, destination{}, err
-	}
-	sources, last := args[:len(args)-1], args[len(args)-1]
-	dest, err := f.destination(last)
-	if err != nil {
-		return nil, dest, err
-	}
-	if len(sources) > 1 && !dest.isPrefix() {
-		return nil, dest, usagef("destination %s: several sources need one that ends with a slash", show(last))
-	}
-	jobs := make([]job, 0, len(sources))
-	taken := map[string]string{}
-	for _, source := range sources {
-		j, err := f.newJob(ctx, source, dest)
-		if err != nil {
-			return nil, dest, err
-		}
-		j.command = command
-		if first, twice := taken[j.dest]; twice {
-			return nil, dest, usagef("%s and %s would both become %s", show(first), show(source), show(j.dest))
-		}
-		taken[j.dest] = source
-		jobs = append(jobs, j)
-	}
-	if f.given.Changed("expected-size") && !jobs[0].stream {
-		return nil, dest, usagef("--expected-size is for standard input: give - as the SOURCE")
-	}
-	return jobs, dest, f.fit(jobs, f.knownTraits())
 }
 
 // destination reads DEST and refuses flags that contradict it or each other.
@@ -87,52 +56,53 @@ func (f *cpFlags) destination(text string) (destination, error) {
 	return dest, f.object.check()
 }
 
-func (f *cpFlags) newJob(ctx context.Context, source string, dest destination) (job, error) {
+func (f *cpFlags) newJob(ctx context.Context, source string, size int64, dest destination) (job, error) {
 	if source == "-" {
 		return f.newStream(dest)
 	}
-	size, err := sourceSize(source)
-	if err != nil {
-		return job{}, err
-	}
-	j := job{source: source, size: size}
-	var sha256 string
+	j, _, err := f.aimFile(ctx, job{source: source, under: filepath.Base(source), size: size}, dest)
+	return j, err
+}
+
+// aimFile gives the job of a file its object. It reads the file if the key needs its
+// hash, and returns that then.
+func (f *cpFlags) aimFile(ctx context.Context, j job, dest destination) (_ job, sha256 string, err error) {
 	if needs(dest.key, holdSHA256) {
-		digest, was, err := hashFile(ctx, source)
+		digest, was, err := hashFile(ctx, j.source)
 		if err != nil {
-			return job{}, err
+			return j, "", err
 		}
 		sha256, j.hashed = digest.Hex(), was
 	}
-	return f.aim(j, dest, sha256)
+	j, err = f.aim(j, dest, sha256)
+	return j, sha256, err
 }
 
 // aim gives a job its object.
 func (f *cpFlags) aim(j job, dest destination, sha256 string) (job, error) {
-	key, err := dest.keyOf(j.source, sha256)
+	key, err := dest.keyOf(j.source, j.under, sha256)
 	if err != nil {
-		return job{}, err
+		return j, err
 	}
 	j.scheme, j.dest, j.address = dest.scheme, dest.address(key), dest.address(literal(key))
 	if needs(dest.key, holdSHA256) {
-		j.address = dest.address(dest.key) // other bytes must not go up under this hash
+		j.address = dest.address(dest.template(j.under)) // other bytes must not go up under this hash
 	}
 	j.object = multipart.Object{Bucket: dest.bucket, Key: key, CreateOnly: f.object.noOverwrite,
 		Header: f.object.header(j.source), Metadata: f.object.userMetadata()}
 	return j, nil
 }
 
-// sourceSize opens a source, so that one that cannot be read is refused at
-// once, and closes it again: there may be more of them than may be open.
-func sourceSize(source string) (int64, error) {
-	if info, err := os.Stat(source); err == nil && info.IsDir() {
-		return 0, usagef("%s is a directory: name the files in it", show(source))
-	}
-	file, err := chunker.OpenFile(source)
+// finish makes a job of what was found, for a store that is known by now.
+func (f *cpFlags) finish(ctx context.Context, j job, s *sources, fit func(*job) error) (job, error) {
+	j, sha256, err := f.aimFile(ctx, j, s.dest)
 	if err != nil {
-		return 0, usagef("source: %w", err)
+		return j, err
 	}
-	return file.Size(), file.Close()
+	if err := s.claims.take(j, sha256); err != nil {
+		return j, err
+	}
+	return j, fit(&j)
 }
 
 // knownTraits are the store's as far as they are known without asking it.
@@ -153,15 +123,19 @@ func (f *cpFlags) fit(jobs []job, store multipart.Traits) error {
 		return usagef("--no-overwrite: this store is not known to keep an object that is there already (see --provider)")
 	}
 	for i := range jobs {
-		j := &jobs[i]
-		if err := f.plan(j, store); err != nil {
-			if limit, ok := errors.AsType[*chunker.LimitError](err); ok {
-				return usagef("%s: %w%s", j.label(), limit, remedy(*j, limit))
-			}
+		if err := f.fitOne(&jobs[i], store); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f *cpFlags) fitOne(j *job, store multipart.Traits) error {
+	err := f.plan(j, store)
+	if limit, ok := errors.AsType[*chunker.LimitError](err); ok {
+		return usagef("%s: %w%s", j.label(), limit, remedy(*j, limit))
+	}
+	return err
 }
 
 // remedy says which flags a limit is about that a stream does not fit in.

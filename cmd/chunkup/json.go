@@ -242,12 +242,19 @@ func (p *jsonPrinter) breaker(endpoint string, from, to breaker.State) {
 	p.print(breakerLine{head("breaker", time.Now()), endpoint, from.String(), to.String()})
 }
 
+func (p *jsonPrinter) warned(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(warningLine{head("warning", time.Now()), "", err.Error()})
+}
+
 // stopping says nothing: what comes of it is in the results.
 func (p *jsonPrinter) stopping() {}
 
 func (p *jsonPrinter) result(o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.meters, o.job.dest)
 	r := o.result
 	l := resultLine{
 		line: head("result", time.Now()), Source: o.job.source, Dest: o.job.dest, OK: o.err == nil, Exit: o.code,

@@ -5,6 +5,8 @@ import "time"
 const (
 	// rateWindow is how far back the rate looks.
 	rateWindow = 5 * time.Second
+	// sampleEvery is how far apart samples are kept, so that many small files leave few.
+	sampleEvery = 20 * time.Millisecond
 	// idleAfter is how long nothing has to move before it is said.
 	idleAfter = 2 * time.Second
 )
@@ -50,6 +52,10 @@ func (m *meter) add(now time.Time, done int64) {
 		m.moved = now
 	}
 	m.done = done
+	if last := len(m.samples) - 1; last > 0 && now.Sub(m.samples[last].at) < sampleEvery {
+		m.samples[last].done = done
+		return
+	}
 	m.samples = append(m.samples, sample{now, done})
 	m.forget(now)
 }

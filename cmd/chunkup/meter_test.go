@@ -107,3 +107,17 @@ func TestMeterIsSane(t *testing.T) {
 		}
 	})
 }
+
+// Of very many steps few samples are kept, and the rate is the same.
+func TestMeterKeepsFewSamples(t *testing.T) {
+	m := newMeter(at(0), 1_000_000)
+	for i := range 10_000 {
+		m.add(at(float64(i+1)/1000), int64(i+1))
+	}
+	if n := len(m.samples); n > int(rateWindow/sampleEvery)+2 {
+		t.Errorf("%d samples", n)
+	}
+	if r := m.view(at(10)); math.Abs(r.rate-1000) > 10 {
+		t.Errorf("rate %v", r.rate)
+	}
+}

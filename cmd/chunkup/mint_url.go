@@ -133,17 +133,28 @@ func (f *cpFlags) fitStore(jobs []job, c *connection) error {
 	if err := f.fit(jobs, c.control.Traits()); err != nil || c.minted == nil {
 		return err
 	}
-	return f.fitService(jobs, c.minted.About())
-}
-
-// fitService refuses what a minting service says that it does not do.
-func (f *cpFlags) fitService(jobs []job, about mint.About) error {
-	for _, j := range jobs {
-		if about.ChooseKeys && !strings.HasPrefix(j.object.Key, about.Prefix) {
-			return usagef("%s: the minting service lets this caller write below s3://%s/%s only", show(j.dest), about.Bucket, about.Prefix)
+	for i := range jobs {
+		if err := c.fitKey(&jobs[i]); err != nil {
+			return err
 		}
 	}
-	return f.object.fitService(about.Headers)
+	return f.object.fitService(c.minted.About().Headers)
+}
+
+// fitJob does so for a job that is found later.
+func (f *cpFlags) fitJob(j *job, c *connection) error {
+	if err := f.fitOne(j, c.control.Traits()); err != nil || c.minted == nil {
+		return err
+	}
+	return c.fitKey(j)
+}
+
+// fitKey refuses a key that a minting service would not take.
+func (c *connection) fitKey(j *job) error {
+	if about := c.minted.About(); about.ChooseKeys && !strings.HasPrefix(j.object.Key, about.Prefix) {
+		return usagef("%s: the minting service lets this caller write below s3://%s/%s only", show(j.dest), about.Bucket, about.Prefix)
+	}
+	return nil
 }
 
 // fitService refuses properties that the service does not set.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +85,14 @@ func (p *plain) tellRetry(key attemptKey, wait time.Duration) {
 		what, show(key.dest), e.Attempt, e.Class, sentence(e.Err), wait.Round(time.Millisecond))
 }
 
+func (p *plain) warned(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.quiet {
+		fmt.Fprintf(p.err, "chunkup: warning: %s\n", sentence(err))
+	}
+}
+
 func (p *plain) stopping() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,6 +104,9 @@ func (p *plain) stopping() {
 func (p *plain) result(o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.failed) > 0 { // what failed last was not tried again
+		maps.DeleteFunc(p.failed, func(k attemptKey, _ multipart.Event) bool { return k.dest == o.job.dest })
+	}
 	if stop, ok := o.err.(*stopError); ok {
 		p.unsaid = stop // said once for all jobs that had not begun
 		return
@@ -122,6 +134,9 @@ func (p *plain) close(t totals) error {
 	defer p.mu.Unlock()
 	if p.unsaid != nil {
 		fmt.Fprintf(p.err, "chunkup: %s\n", sentence(p.unsaid))
+	}
+	if t.files == 0 && t.code == exitOK && !p.quiet {
+		fmt.Fprintln(p.err, "chunkup: nothing to upload")
 	}
 	if p.out.err != nil {
 		return fmt.Errorf("write standard output: %w", p.out.err)

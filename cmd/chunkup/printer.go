@@ -16,6 +16,7 @@ type printer interface {
 	event(j job, e multipart.Event)
 	breaker(endpoint string, from, to breaker.State)
 	result(o outcome)
+	warned(err error)     // about what is no job
 	stopping()            // the uploads are being ended, because the user has interrupted
 	close(t totals) error // with the first error of writing to standard output
 }
@@ -59,6 +60,7 @@ type totals struct {
 }
 
 func (t *totals) add(o outcome) {
+	t.files++
 	if o.err == nil {
 		t.bytes += o.result.Size
 	} else {
@@ -72,7 +74,7 @@ func (t *totals) add(o outcome) {
 }
 
 // newPrinter chooses how the run is shown.
-func newPrinter(e env, o outputFlags, jobs []job) printer {
+func newPrinter(e env, o outputFlags, s *sources) printer {
 	if o.json {
 		return newJSONPrinter(e.stdout)
 	}
@@ -80,7 +82,7 @@ func newPrinter(e env, o outputFlags, jobs []job) printer {
 	if o.quiet || o.noProgress || o.dryRun || e.getenv("TERM") == "dumb" || !e.terminal(e.stderr) {
 		return p
 	}
-	return newBar(p, e, jobs)
+	return newBar(p, e, s)
 }
 
 // sink is a writer that remembers its first error, so that many small writes

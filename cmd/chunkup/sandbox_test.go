@@ -100,17 +100,17 @@ func TestVerify(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, dest, err := flags.prepare(t.Context(), []string{file(t, "small", "content"), "s3://bucket/key"}, -1)
+		src, err := flags.prepare(t.Context(), env{}, []string{file(t, "small", "content"), "s3://bucket/key"}, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := connect(t.Context(), &flags.store, &flags.tuning, dest, func(string, breaker.State, breaker.State) {})
+		conn, err := connect(t.Context(), &flags.store, &flags.tuning, src.dest, func(string, breaker.State, breaker.State) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		conn.verify = true
 		s := &session{flags: flags, env: env{begun: &inFlight{}}, connection: conn, printer: newPlain(io.Discard, io.Discard, outputFlags{})}
-		if o := s.upload(t.Context(), jobs[0]); exitCode(o.err) != c.exit || o.verified != c.proved {
+		if o := s.upload(t.Context(), src.named[0]); exitCode(o.err) != c.exit || o.verified != c.proved {
 			t.Errorf("%s: %v, verified %v", c.name, o.err, o.verified)
 		}
 	}

@@ -40,7 +40,7 @@ func TestWorkers(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want int
-	}{{[]string{"--workers", "1"}, 1}, {[]string{"--workers", "2"}, 2}, {nil, 4}} {
+	}{{[]string{"--workers", "1"}, 1}, {[]string{"--workers", "2"}, 2}, {nil, 5}} {
 		f := newFake(t)
 		b := newBarrier(c.want + 1) // so that one too many would be seen
 		f.on(func(_ http.ResponseWriter, _ *http.Request, op string) bool {
