@@ -1,6 +1,7 @@
 # make test   everything a change must pass; the same command as CI's
 # make full   the long tests as well
 # make mutants  each rule switched off once: its test must fail
+# make bench  chunkup beside its peers; takes an hour, on a machine that does nothing else
 # make build  the command, in ./bin
 # make page   the bundle of chunkup mint's web page, anew from its source
 
@@ -8,11 +9,15 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PLATFORMS   := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 FUZZTIME    ?= 30s
 
-.PHONY: test full build page page-check lint fmt vet staticcheck cross tools unit fuzz long mutants
+.PHONY: test full bench build page page-check lint fmt vet staticcheck cross tools unit fuzz long mutants
 
 test: lint cross unit
 
 full: test page-check fuzz long mutants
+
+# BENCH='-row tls,http -n 3' measures less, BENCH=-write keeps it in docs/benchmarks.md.
+bench:
+	go run ./integration/bench $(BENCH)
 
 build:
 	go build -o bin/chunkup ./cmd/chunkup
