@@ -26,8 +26,8 @@ func ExampleNewPlan() {
 	_, err := chunker.NewPlan(6<<40, 0, chunker.Limits{MaxObject: 5 << 40})
 	fmt.Println(err)
 	// Output:
-	// 1 parts of 16 MiB, the last of 1 bytes
-	// 7 parts of 16 MiB, the last of 4194304 bytes
+	// 1 parts of 8 MiB, the last of 1 bytes
+	// 13 parts of 8 MiB, the last of 4194304 bytes
 	// 9447 parts of 111 MiB, the last of 73400320 bytes
 	// object size of 6597069766656 bytes (6 TiB) is above the maximum of 5497558138880 bytes (5 TiB)
 }

@@ -65,8 +65,9 @@ func (g Growth) Capacity() int64 {
 // the limits are in bytes.
 //
 // The hint is the length that the stream is expected to have, 0 if nobody
-// knows. With one, the parts are those of [NewPlan] for that length, made smaller
-// where memory demands it. A hint is a guess: the parts beyond it are about as
+// knows. With one, the parts are those of [NewPlan] for that length, but those of a
+// long stream are larger than [DefaultPart] only where the numbers demand it, since
+// they are held in memory; and smaller where memory demands that. A hint is a guess: the parts beyond it are about as
 // large as they would be there without one, so a stream that turns out longer has
 // what room the numbers left allow. Those are few if the hint takes most of them;
 // where that is a risk, say rather too much.
@@ -86,7 +87,7 @@ func (g Growth) Capacity() int64 {
 // another is sent. What cannot be met is a [*LimitError]; if it is about the
 // memory, it names how much is needed.
 func PlanStream(hint, want, memory int64, lim Limits, equal bool) (Growth, error) {
-	plan, err := NewPlan(hint, want, lim)
+	plan, err := newPlan(hint, want, min(usual(hint), DefaultPart), lim)
 	if err != nil {
 		return Growth{}, err
 	}

@@ -48,7 +48,7 @@ func TestPlanStream(t *testing.T) {
 		"hint, half of the numbers left": {30_000 * mib, 0, 20 * mib, s3, false,
 			chunker.Growth{First: 6 * mib, Kept: 5000, Every: 1000, Max: 10 * mib, Parts: 10_000, Object: chunker.MaxObject}, 80_000 * mib},
 		"hint, no time to grow": {mib, 0, 256 * mib, chunker.Limits{MaxParts: 3}, false,
-			chunker.Growth{First: 16 * mib, Kept: 1, Max: 128 * mib, Parts: 3, Object: 15 * gib}, (16 + 2*128) * mib},
+			chunker.Growth{First: 8 * mib, Kept: 1, Max: 128 * mib, Parts: 3, Object: 15 * gib}, (8 + 2*128) * mib},
 		"hint, kept as it is": {100 * gib, 0, 256 * mib, s3, false,
 			chunker.Growth{First: 16 * mib, Kept: 6400, Every: 833, Max: 128 * mib, Parts: 10_000, Object: chunker.MaxObject}, (6400*16 + 3600*128) * mib},
 		"hint, parts less than the plan's": {gib, 0, 20 * mib, s3, true,
@@ -257,7 +257,8 @@ func TestHintDoesNotShortenTheStream(t *testing.T) {
 	}
 }
 
-// With a hint, a store that wants equal parts gets the plan of a file.
+// With a hint, a store that wants equal parts gets the plan of a file, but for the
+// larger parts of one that is long without need.
 func TestPlanStreamIsNewPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hint := rapid.Int64Range(1, 10_000*128*mib).Draw(t, "hint")
@@ -265,6 +266,11 @@ func TestPlanStreamIsNewPlan(t *testing.T) {
 		plan, err := chunker.NewPlan(hint, want, s3)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if want == 0 && pieces(hint, 16*mib) <= 9500 {
+			plan.PartSize = min(plan.PartSize, 16*mib)
+		} else if want == 0 {
+			plan.PartSize = pieces(pieces(hint, 9500), mib) * mib
 		}
 		if plan.PartSize > 128*mib {
 			t.Skip("does not fit in memory")

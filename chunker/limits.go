@@ -19,8 +19,8 @@ const (
 	MaxObject = MaxPart * MaxParts
 )
 
-// DefaultPart is the part size of a plan that was not asked for another one and
-// does not need a larger one: 16 MiB, the upper end of the 8 to 16 MB that
+// DefaultPart is the part size of a plan that was not asked for another one, for an
+// object of middle size (see [NewPlan]): 16 MiB, the upper end of the 8 to 16 MB that
 // Amazon's guide to S3 performance recommends for a request.
 const DefaultPart int64 = 16 << 20
 

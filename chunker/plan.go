@@ -21,9 +21,11 @@ type Plan struct {
 
 // NewPlan plans an object of size bytes for a store.
 //
-// With want zero the part size is [DefaultPart], grown in whole MiB as far as
-// needed to leave a twentieth of the store's part numbers unused, and always
-// within the limits. Any other want is the part size in bytes, kept as it is
+// With want zero the part size is [DefaultPart]; half of it for an object below
+// 512 MiB, so that it can use several connections; above 32 GiB a 2048th of the
+// object, up to 64 MiB, so that the cost of a part does not add up. It is grown in
+// whole MiB as far as needed to leave a twentieth of the store's part numbers unused,
+// and always within the limits. Any other want is the part size in bytes, kept as it is
 // unless it would need more parts than the store takes; then it grows just
 // enough, rounded up to a whole MiB.
 //
@@ -31,6 +33,11 @@ type Plan struct {
 // sizes and limits that contradict each other are a [*LimitError]. Every plan
 // without an error is one that the store accepts.
 func NewPlan(size, want int64, lim Limits) (Plan, error) {
+	return newPlan(size, want, usual(size), lim)
+}
+
+// newPlan is NewPlan with usual as the part size that nobody asked for.
+func newPlan(size, want, usual int64, lim Limits) (Plan, error) {
 	lim, err := lim.resolve()
 	switch {
 	case err != nil:
@@ -47,13 +54,30 @@ func NewPlan(size, want int64, lim Limits) (Plan, error) {
 
 	part, count := want, int64(lim.MaxParts)
 	if want == 0 {
-		part = min(max(DefaultPart, lim.MinPart), lim.MaxPart)
+		part = min(max(usual, lim.MinPart), lim.MaxPart)
 		count -= count / 20
 	}
 	if pieces(size, part) > count {
 		part = roundUp(pieces(size, count), lim.MaxPart)
 	}
 	return Plan{Size: size, PartSize: part}, nil
+}
+
+const (
+	smallPart = DefaultPart / 2
+	largePart = 4 * DefaultPart
+
+	fewParts  = 64   // with fewer, an object has small ones
+	manyParts = 2048 // with more, it has larger ones
+)
+
+// usual is the size of the parts if only the object's size decides. Larger parts than
+// these are no faster, and on a slow link more is lost with each that fails.
+func usual(size int64) int64 {
+	if size < fewParts*smallPart {
+		return smallPart
+	}
+	return min(max(DefaultPart, roundUp(size/manyParts, largePart)), largePart)
 }
 
 // Len returns the number of parts. An empty object has one, empty part. A plan

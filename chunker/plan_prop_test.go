@@ -126,7 +126,7 @@ func TestNewPlanGrowsJustEnough(t *testing.T) {
 		numbers := int64(chunker.MaxParts)
 		asked := want
 		if rapid.Bool().Draw(t, "auto") {
-			asked, want, numbers = 0, chunker.DefaultPart, chunker.MaxParts*19/20
+			asked, want, numbers = 0, usual(size), chunker.MaxParts*19/20
 		}
 		p, err := chunker.NewPlan(size, asked, chunker.Limits{})
 		if err != nil {
@@ -140,6 +140,17 @@ func TestNewPlanGrowsJustEnough(t *testing.T) {
 			t.Fatalf("%d bytes, asked for %d: parts of %d, want %d", size, asked, p.PartSize, want)
 		}
 	})
+}
+
+// usual is the part size that only the object's size decides.
+func usual(size int64) int64 {
+	switch {
+	case size < 512*mib:
+		return 8 * mib
+	case size < 2048*16*mib:
+		return 16 * mib
+	}
+	return min((pieces(size/2048, mib))*mib, 64*mib)
 }
 
 func FuzzPlan(f *testing.F) {

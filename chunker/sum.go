@@ -8,8 +8,9 @@ import (
 )
 
 // sumBuffer is how much [Sum] reads at once: few system calls, and small enough
-// to be hashed while it is still in the processor's cache.
-const sumBuffer = 256 << 10
+// to be hashed while it is still in the processor's cache, and for each lane to have
+// one.
+const sumBuffer = 64 << 10
 
 // summer is what one Sum needs, kept for the next.
 type summer struct {

@@ -63,7 +63,7 @@ func TestDryRun(t *testing.T) {
 	for _, name := range []string{"-n", "--dry-run", "--dryrun"} {
 		f := newFake(t)
 		r := f.cp(t, name, source, file(t, "empty", ""), "s3://bucket/a/", "--multipart-threshold", "0").want(t, exitOK)
-		if want := fmt.Sprintf("would upload %s → s3://bucket/a/big  40 MiB in 3 parts of 16 MiB\n", source); !strings.HasPrefix(r.stdout, want) {
+		if want := fmt.Sprintf("would upload %s → s3://bucket/a/big  40 MiB in 5 parts of 8 MiB\n", source); !strings.HasPrefix(r.stdout, want) {
 			t.Errorf("%s: standard output %q, want %q", name, r.stdout, want)
 		}
 		if !strings.Contains(r.stdout, "empty → s3://bucket/a/empty  0 B in one PUT\n") || len(f.requests) != 0 {

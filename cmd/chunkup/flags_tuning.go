@@ -40,7 +40,7 @@ type tuningFlags struct {
 }
 
 func (t *tuningFlags) parts(set *pflag.FlagSet) {
-	define(set, &t.partSize, label{"part-size", "", "auto", "SIZE", "size of the parts; auto is 16MiB, growing so that a file fits in the store's number of parts"}, parsePartSize)
+	define(set, &t.partSize, label{"part-size", "", "auto", "SIZE", "size of the parts; auto is 8MiB to 64MiB, by the size of the file, or what the number of parts asks for"}, parsePartSize)
 	define(set, &t.threshold, label{"multipart-threshold", "", "16MiB", "SIZE", "smaller files go up in one PUT; 0 sends all but empty ones in parts"}, parseThreshold)
 	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; how many there are below it is found out, from %d on; 0 is %d", multipart.DefaultLanes, multipart.MaxLanes)}, atLeast(0))
 	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files under way at once; 0 is as many as have two parts for each part that may be in flight, %d at the least and %d at the most", fewestFiles, mostFiles)}, atLeast(0))

@@ -111,7 +111,7 @@ func TestJSONValues(t *testing.T) {
 		t.Errorf("no line with %v in\n%s", match, r.stdout)
 		return map[string]any{}
 	}
-	find(map[string]any{"type": "plan", "dest": "s3://bucket/key", "size": 7., "parts": 1., "part_size": 16777216.})
+	find(map[string]any{"type": "plan", "dest": "s3://bucket/key", "size": 7., "parts": 1., "part_size": 8388608.})
 	find(map[string]any{"type": "attempt", "op": "create upload", "part": 0., "class": "done", "error": ""})
 	failed := find(map[string]any{"type": "attempt", "part": 1., "attempt": 1., "status": 500., "code": "InternalError", "class": "retry",
 		"phase": "", "request_id": "REQ1", "again": true})

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -21,6 +22,11 @@ import (
 const lastWords = 200 * time.Millisecond
 
 func main() {
+	// What is kept of an upload is little, and soon looked through: the heap does not
+	// have to grow to twice that before it is.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var begun inFlight
 	signals := make(chan os.Signal, 2)
