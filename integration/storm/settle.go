@@ -63,7 +63,9 @@ func evidenceOf(o outcome) evidence {
 	switch o {
 	case done:
 		return evidence{budget.Success, breaker.Success, lanes.Success}
-	case throttled, unanswered:
+	case throttled:
+		return evidence{budget.Failure, breaker.Failure, lanes.Throttled}
+	case unanswered:
 		return evidence{budget.Failure, breaker.Failure, lanes.Overload}
 	case slow:
 		return evidence{budget.Failure, breaker.Ignored, lanes.Overload}

@@ -4,6 +4,9 @@ import "time"
 
 // ended hears how the use of a lane that was taken in an epoch ended.
 func (c *climber) ended(o Outcome, epoch uint64, now time.Time, moved int64) {
+	c.window.ended(o)
+	c.glance.ended(o)
+	c.round.ended(o)
 	switch {
 	case o == Success && epoch == c.epoch:
 		c.passed++
@@ -11,7 +14,9 @@ func (c *climber) ended(o Outcome, epoch uint64, now time.Time, moved int64) {
 		c.double(now, moved)
 	case o == Overload && epoch == c.epoch:
 		c.overload(now, moved)
-	case o == Overload && epoch+1 == c.epoch && c.fallen > 0:
+	case o == Throttled && epoch == c.epoch:
+		c.throttled(now, moved)
+	case o.isAgainst() && epoch+1 == c.epoch && c.fallen > 0:
 		c.struck++
 		c.wall()
 	}
@@ -63,8 +68,10 @@ func (c *climber) fall(limit int, now time.Time, moved int64) {
 	c.limit = limit
 	c.epoch++
 	c.fallen, c.struck = 0, 0
+	c.strain, c.against = 0, 0
 	c.target, c.rounds, c.passed = 0, 0, 0
 	c.best = 0
+	c.quiet, c.sure = max(c.quiet, 1), 0
 	c.restart(now, moved)
 	c.settle()
 }

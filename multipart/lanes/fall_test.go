@@ -73,11 +73,11 @@ func TestFall(t *testing.T) {
 func TestTrialAfterRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lanes.Options{})
-		r.second(80)
+		r.second(brisk * 80)
 		r.end(1, lanes.Overload)
 		r.end(7, lanes.Success)
 		r.end(4+5+7, lanes.Success)
-		got := fmt.Sprint(r.Limit(), r.second(80), r.second(80), r.second(160), r.second(160))
+		got := fmt.Sprint(r.Limit(), r.second(brisk*80), r.second(brisk*80), r.second(brisk*160), r.second(brisk*160))
 		if want := "8 8 16 16 32"; got != want {
 			t.Errorf("limits %s, want %s", got, want)
 		}
@@ -105,8 +105,8 @@ func TestOverloadInTrial(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, lanes.Options{})
-				r.second(80)
-				if got := r.second(80); got != 16 {
+				r.second(brisk * 80)
+				if got := r.second(brisk * 80); got != 16 {
 					t.Fatalf("limit %d, want a trial of 16", got)
 				}
 				c.fall(r)
@@ -115,7 +115,7 @@ func TestOverloadInTrial(t *testing.T) {
 				}
 				began := time.Now()
 				r.end(16+8, lanes.Success)
-				for r.second(80) == 8 {
+				for r.second(brisk*80) == 8 {
 				}
 				if took := time.Since(began); r.Limit() != 12 || took < 30*time.Second || took > 31*time.Second {
 					t.Errorf("limit %d after %v, want 12 after 30 s", r.Limit(), took)
@@ -130,18 +130,18 @@ func TestOverloadInTrial(t *testing.T) {
 func TestLateOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lanes.Options{})
-		r.second(80)
+		r.second(brisk * 80)
 		late := r.held[0]
 		r.held = r.held[1:]
 		r.end(4, lanes.Overload) // with late, most of them
 		r.end(3+4+5+7, lanes.Success)
-		r.second(80)
-		if got := r.second(80); got != 16 {
+		r.second(brisk * 80)
+		if got := r.second(brisk * 80); got != 16 {
 			t.Fatalf("limit %d, want a trial of 16", got)
 		}
 		late.Release(lanes.Overload)
-		r.second(80)
-		if got := r.second(80); got != 8 {
+		r.second(brisk * 80)
+		if got := r.second(brisk * 80); got != 8 {
 			t.Errorf("limit %d, want 8 after a trial in vain", got)
 		}
 	})
@@ -173,7 +173,7 @@ func TestFallSettles(t *testing.T) {
 			r := newRig(t, lanes.Options{Start: start})
 			r.end(start, lanes.Overload)
 			r.end(1, lanes.Success)
-			if a, b := r.second(10), r.second(10); a != 1 || b != 2 {
+			if a, b := r.second(brisk*10), r.second(brisk*10); a != 1 || b != 2 {
 				t.Errorf("from %d: limit %d, then %d, want 1, then 2", start, a, b)
 			}
 		})
@@ -185,9 +185,9 @@ func TestWallInTrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lanes.Options{})
 		for range 34 {
-			r.second(80)
+			r.second(brisk * 80)
 		}
-		if r.second(80) != 12 {
+		if r.second(brisk*80) != 12 {
 			t.Fatalf("limit %d, want a trial of 12", r.Limit())
 		}
 		r.end(12, lanes.Overload)

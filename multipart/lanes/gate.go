@@ -100,6 +100,7 @@ func (g *Gate) Acquire(ctx context.Context, retry bool) (*Lane, error) {
 // takeLocked gives a lane away.
 func (g *Gate) takeLocked() *Lane {
 	g.held++
+	g.climb.took()
 	return &Lane{gate: g, epoch: g.climb.epoch}
 }
 
@@ -125,7 +126,7 @@ func (g *Gate) serveLocked() {
 // every change of what is held and of who waits.
 func (g *Gate) observeLocked() time.Time {
 	now := time.Now()
-	g.climb.window.observe(now, g.held, len(g.retries)+len(g.firsts) > 0)
+	g.climb.observe(now, g.held, len(g.retries)+len(g.firsts) > 0)
 	return now
 }
 

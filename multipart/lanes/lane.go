@@ -6,10 +6,14 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Ignored  Outcome = iota // says nothing about the number of lanes: a reset, a cancel, a local error
-	Success                 // the part arrived
-	Overload                // too much was asked of the store or the link: a throttle, a missed deadline
+	Ignored   Outcome = iota // says nothing about the number of lanes: a reset, a cancel, a local error
+	Success                  // the part arrived
+	Overload                 // too much was asked of the store or the link: a missed deadline
+	Throttled                // the store refused the part: too much is asked of it, or it was chance
 )
+
+// isAgainst reports that fewer lanes might have been better.
+func (o Outcome) isAgainst() bool { return o == Overload || o == Throttled }
 
 // Lane is the right to have one part in flight. It comes from [Gate.Acquire],
 // and remembers in which epoch: what was taken before the last decrease is no

@@ -59,6 +59,24 @@ func (w *world) goodput(from, to int) float64 {
 	return sum / float64(to-from)
 }
 
+// done is how many parts arrived in a second.
+func (w *world) done(from, to int) float64 {
+	sum := 0.0
+	for _, s := range w.seconds[from:to] {
+		sum += float64(s.done)
+	}
+	return sum / float64(to-from)
+}
+
+// refused is the share of the attempts that were.
+func (w *world) refused(from, to int) float64 {
+	done, refused := 0.0, 0.0
+	for _, s := range w.seconds[from:to] {
+		done, refused = done+float64(s.done), refused+float64(s.overload)
+	}
+	return refused / (done + refused)
+}
+
 // most is the highest limit, changes is how often it changed, overloads how many
 // attempts ended so.
 func (w *world) figures() (most, changes, overloads int) {
@@ -142,26 +160,28 @@ func TestModelStaysWhereItIsFlat(t *testing.T) {
 	}
 }
 
-// When what is there has become less, the limit falls to what it bears, and ten
-// seconds after it is more again, so are the lanes.
+// When what is there has become less, the limit falls to what it bears. When it is
+// more again, so are the lanes, after ten seconds; after a minute if that has
+// been so for so long that they were tried less and less often.
 func TestModelOverload(t *testing.T) {
 	throttles := func(p *path) { p.accepts = 6 }
 	for name, c := range map[string]struct {
 		until int
+		later int
 		drop  func(*path)
 	}{
-		"6 accepted at once for 10 s":               {30, throttles},
-		"6 accepted at once for 2 minutes":          {140, throttles},
-		"a twentieth of the link and 5 s deadlines": {80, func(p *path) { p.total, p.deadline = 10*mb, 5*time.Second }},
+		"6 accepted at once for 10 s":               {30, 10, throttles},
+		"6 accepted at once for 2 minutes":          {140, 60, throttles},
+		"a twentieth of the link and 5 s deadlines": {80, 10, func(p *path) { p.total, p.deadline = 10*mb, 5*time.Second }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := simulate(t, wide, lanes.Options{}, c.until+20, wide.between(20, c.until, c.drop))
+			w := simulate(t, wide, lanes.Options{}, c.until+c.later+10, wide.between(20, c.until, c.drop))
 			for i, s := range w.seconds[c.until-5 : c.until] {
 				if s.limit > 12 {
 					t.Errorf("second %d: limit %d", c.until-5+i, s.limit)
 				}
 			}
-			before, after := w.goodput(10, 20), w.goodput(c.until+10, c.until+20)
+			before, after := w.goodput(10, 20), w.goodput(c.until+c.later, c.until+c.later+10)
 			if after < 0.85*before {
 				t.Errorf("%.4g MB/s before and %.4g after", before/mb, after/mb)
 			}
@@ -169,11 +189,12 @@ func TestModelOverload(t *testing.T) {
 	}
 }
 
-// A store that bears twelve at once is not asked for more all the time.
+// A store that bears twelve at once is not asked for more all the time: of 8,400
+// attempts, one in fifty is refused at the most.
 func TestModelLearnsTheWall(t *testing.T) {
 	p := wide.with(func(p *path) { p.accepts = 12 })
 	w := simulate(t, p, lanes.Options{}, 600, nil)
-	if _, _, overloads := w.figures(); overloads > 60 || w.goodput(60, 600) < 100*mb {
+	if _, _, overloads := w.figures(); overloads > 150 || w.goodput(60, 600) < 110*mb {
 		t.Errorf("%d overloads, %.4g MB/s", overloads, w.goodput(60, 600)/mb)
 	}
 }
@@ -193,12 +214,94 @@ func TestModelThinLinkWithDeadlines(t *testing.T) {
 	}
 }
 
-// Throttles that have nothing to do with the number of lanes cost some of them,
-// as AIMD must, but not all: with one in twenty there are about 1.2/√p = 5.
+// Throttles that have nothing to do with the number of lanes cost none of them.
 func TestModelThrottlesByChance(t *testing.T) {
-	p := wide.with(func(p *path) { p.throttle = 0.05 })
-	got := p.median(func(p path) float64 { return simulate(t, p, lanes.Options{}, 120, nil).goodput(0, 120) })
-	if got < 40*mb {
-		t.Errorf("%.4g MB/s", got/mb)
+	for name, late := range map[string]bool{"at once": false, "after the whole part": true} {
+		t.Run(name, func(t *testing.T) {
+			p := wide.with(func(p *path) { p.total, p.throttle, p.late = 1000*mb, 0.05, late })
+			got := p.median(func(p path) float64 { return simulate(t, p, lanes.Options{}, 120, nil).done(5, 120) })
+			if got < 60 {
+				t.Errorf("%.3g parts a second, of 71 that go without a throttle", got)
+			}
+		})
+	}
+}
+
+// A store that counts is asked for what it allows, and for little more.
+func TestModelFindsTheRate(t *testing.T) {
+	for name, c := range map[string]struct {
+		allows float64 // a second
+		part   float64
+		late   bool
+	}{
+		"20 a second":                       {20, 8 * mb, false},
+		"20 a second, after the whole part": {20, 8 * mb, true},
+		"5 a second":                        {5, 8 * mb, false},
+		"40 a second, of 1 MB each":         {40, 1 * mb, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := wide.with(func(p *path) { p.total, p.allows, p.part, p.late = 1000*mb, c.allows, c.part, c.late })
+			w := simulate(t, p, lanes.Options{}, 300, nil)
+			if got := w.done(60, 300); got < 0.9*c.allows {
+				t.Errorf("%.3g parts a second", got)
+			}
+			if got := w.refused(60, 300); got > 0.05 {
+				t.Errorf("%.3g of the attempts refused", got)
+			}
+			if got := w.refused(0, 30); got > 0.2 {
+				t.Errorf("%.3g of the first attempts refused", got)
+			}
+		})
+	}
+}
+
+// When a store refuses nearly a third, whatever is asked of it, it is asked for less:
+// within five seconds for half as much, after a minute for next to nothing.
+func TestModelThirdRefused(t *testing.T) {
+	p := wide.with(func(p *path) { p.total = 1000 * mb })
+	got := p.with(func(p *path) { p.throttle = 0.3 }).median(func(q path) float64 {
+		p.seed = q.seed
+		w := simulate(t, p, lanes.Options{}, 90, p.between(20, 90, func(p *path) { p.throttle = 0.3 }))
+		if before, after := w.seconds[19].limit, w.seconds[24].limit; before != 64 || after > 32 {
+			t.Errorf("%d lanes before and %d after five seconds", before, after)
+		}
+		return float64(w.seconds[80].limit)
+	})
+	if got > 4 {
+		t.Errorf("%v lanes after a minute", got)
+	}
+}
+
+// A gibibyte is too short for patience: the lanes that it needs are there in a
+// second.
+func TestModelHaste(t *testing.T) {
+	for name, c := range map[string]struct {
+		p    path
+		want float64 // seconds
+	}{
+		"20 connections' worth":   {wide, 6.2},
+		"the same, unsteady":      {wide.with(func(p *path) { p.noise = 0.2 }), 6.4},
+		"answers 80 ms late":      {wide.with(func(p *path) { p.total, p.each, p.answer = 1000*mb, 20*mb, 80*time.Millisecond }), 2.2},
+		"one in twenty throttled": {wide.with(func(p *path) { p.throttle = 0.05 }), 7},
+		"what two processors can send": {wide.with(func(p *path) {
+			p.total, p.each, p.answer, p.tick = 1000*mb, 500*mb, 2*time.Millisecond, 10*time.Millisecond
+		}), 1.4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := c.p.median(func(p path) float64 {
+				w := simulate(t, p, lanes.Options{}, 15, nil)
+				left := float64(1 << 30)
+				for i, s := range w.seconds {
+					if s.goodput >= left {
+						return float64(i) + left/s.goodput
+					}
+					left -= s.goodput
+				}
+				return 15
+			})
+			if got > c.want {
+				t.Errorf("%.3g s, want %.3g s", got, c.want)
+			}
+		})
 	}
 }

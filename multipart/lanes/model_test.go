@@ -26,6 +26,8 @@ type path struct {
 	reset    float64       // share of the attempts that end somewhere with a reset
 	throttle float64       // share of the attempts that are throttled for no reason of ours
 	accepts  int           // attempts at once that the store does not throttle, 0 = all
+	allows   float64       // attempts a second that the store does not throttle, a second's worth at once; 0 = all
+	late     bool          // it throttles when it has the whole part
 	deadline time.Duration // of an attempt, 0 = none
 	tick     time.Duration // how fine time is
 	seed     uint64        // of all chance
@@ -40,6 +42,7 @@ type world struct {
 	rand    *rand.Rand
 	parts   []*part
 	seconds []second
+	allowed float64 // attempts that the store would let in now
 
 	mu      sync.Mutex
 	granted []grant
@@ -55,6 +58,7 @@ type second struct {
 	limit    int     // at its end
 	goodput  float64 // bytes
 	overload int     // attempts that ended so
+	done     int     // and so many parts arrived
 }
 
 // part is one attempt after another of one upload.
@@ -93,6 +97,7 @@ func (w *world) play(ctx context.Context, seconds int, change func(second int, p
 			if i%5 == 0 {
 				scale = 1 + w.noise*(2*w.rand.Float64()-1)
 			}
+			w.allowed = min(w.allowed+w.allows*w.tick.Seconds(), max(w.allows, 1))
 			w.press(ctx)
 			w.carry(scale)
 			time.Sleep(w.tick)
@@ -137,12 +142,27 @@ func (w *world) begin(p *part, lane *lanes.Lane) {
 	}
 	*p = part{index: p.index, lane: lane, left: w.part, fails: lanes.Success, since: time.Now()}
 	switch {
-	case w.accepts > 0 && under >= w.accepts, w.rand.Float64() < w.throttle:
-		p.stop, p.fails = w.part, lanes.Overload
+	case w.accepts > 0 && under >= w.accepts, !w.isAllowed(), w.rand.Float64() < w.throttle:
+		p.fails = lanes.Throttled
+		if !w.late {
+			p.stop = w.part
+		}
 	case w.rand.Float64() < w.reset:
 		p.stop, p.fails = w.part*w.rand.Float64(), lanes.Ignored
 	}
 	p.until = time.Now().Add(w.answer)
+}
+
+// isAllowed asks a store that counts attempts.
+func (w *world) isAllowed() bool {
+	if w.allows == 0 {
+		return true
+	}
+	if w.allowed < 1 {
+		return false
+	}
+	w.allowed--
+	return true
 }
 
 // carry moves a tick's worth of bytes and ends what has come to its end.
@@ -174,8 +194,11 @@ func (w *world) carry(scale float64) {
 }
 
 func (w *world) end(p *part, o lanes.Outcome) {
-	if o == lanes.Overload {
-		w.seconds[len(w.seconds)-1].overload++
+	switch now := &w.seconds[len(w.seconds)-1]; o {
+	case lanes.Overload, lanes.Throttled:
+		now.overload++
+	case lanes.Success:
+		now.done++
 	}
 	p.lane.Release(o)
 	*p = part{index: p.index, retry: o != lanes.Success}

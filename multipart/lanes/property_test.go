@@ -51,7 +51,7 @@ func drawAct(t *rapid.T) act {
 		a.Which = rapid.IntRange(0, 9).Draw(t, "which")
 	case "release":
 		a.Which = rapid.IntRange(0, 9).Draw(t, "which")
-		a.How = rapid.SampledFrom([]lanes.Outcome{lanes.Success, lanes.Success, lanes.Success, lanes.Ignored, lanes.Overload}).Draw(t, "how")
+		a.How = rapid.SampledFrom([]lanes.Outcome{lanes.Success, lanes.Success, lanes.Success, lanes.Ignored, lanes.Overload, lanes.Throttled, lanes.Throttled}).Draw(t, "how")
 	case "move":
 		a.Move = rapid.IntRange(1, 100).Draw(t, "MiB") << 20
 		a.Sleep = time.Duration(rapid.IntRange(0, 20).Draw(t, "tenths")) * 100 * time.Millisecond
@@ -116,11 +116,18 @@ func (p *play) do(ctx context.Context, a act) error {
 		i := a.Which % len(p.holding)
 		h := p.holding[i]
 		p.holding = append(p.holding[:i:i], p.holding[i+1:]...)
-		if a.How == lanes.Overload && h.since > p.lastFall {
+		fresh := h.since > p.lastFall
+		if a.How == lanes.Overload && fresh {
 			want = max(1, p.limit/2)
 			p.lastFall = p.acts
 		}
 		h.lane.Release(a.How)
+		if now := p.gate.Limit(); a.How == lanes.Throttled && fresh && now < p.limit {
+			if want = max(1, p.limit/2); now != want {
+				want = p.former // a trial
+			}
+			p.lastFall = p.acts
+		}
 	case "move":
 		time.Sleep(a.Sleep)
 		p.gate.Moved(a.Move)

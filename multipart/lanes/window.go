@@ -20,10 +20,16 @@ type window struct {
 	from      int64 // bytes ever moved, at the start
 	settling  bool  // the limit has just been changed: wait, do not judge
 	successes int   // of lanes taken in this epoch
+	arrived   int   // parts, whenever their lane was taken
+	refused   int   // by the store, likewise
 
 	seen   time.Time     // observed until here
 	taken  time.Duration // lanes × time
 	waited bool          // somebody had to wait for a lane
+}
+
+func newWindow(now time.Time, moved int64) window {
+	return window{start: now, seen: now, from: moved}
 }
 
 // observe accounts for the time since the last call, in which held lanes were
@@ -40,7 +46,22 @@ func (w *window) busy(limit int) bool {
 	return w.waited && float64(w.taken) >= busyShare*float64(all)
 }
 
-// rate is the goodput, in bytes per second.
+// ended counts how the use of a lane ended.
+func (w *window) ended(o Outcome) {
+	switch o {
+	case Success:
+		w.arrived++
+	case Throttled:
+		w.refused++
+	}
+}
+
+// rate is the goodput, in bytes per second. A store may read a whole part before
+// it refuses it.
 func (w *window) rate(moved int64) float64 {
-	return float64(moved-w.from) / w.seen.Sub(w.start).Seconds()
+	rate := float64(moved-w.from) / w.seen.Sub(w.start).Seconds()
+	if w.refused > 0 {
+		rate *= float64(w.arrived) / float64(w.arrived+w.refused)
+	}
+	return rate
 }
