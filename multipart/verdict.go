@@ -19,7 +19,7 @@ type evidence struct {
 //
 //	outcome                              budget   breaker  lanes
 //	done                                 success  success  success
-//	throttle                             failure  failure  overload
+//	throttle                             failure  failure  throttled chance or too much: the lanes find out
 //	no answer after the last byte        failure  failure  overload  busy, or gone: less is right in both cases
 //	deadline missed while bytes moved    failure  ignored  overload  a slow link is not a dead store
 //	every other retry, ambiguous         failure  failure  ignored   fewer lanes mend no broken path
@@ -38,7 +38,7 @@ func evidenceOf(class wire.Class, res result) evidence {
 	case wire.Done:
 		return evidence{budget.Success, breaker.Success, lanes.Success}
 	case wire.Throttle:
-		return evidence{budget.Failure, breaker.Failure, lanes.Overload}
+		return evidence{budget.Failure, breaker.Failure, lanes.Throttled}
 	case wire.Retry, wire.Ambiguous:
 		switch phase := res.missed(); {
 		case phase == wire.PhaseAnswer:

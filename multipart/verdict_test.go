@@ -27,7 +27,7 @@ func TestWhoCountsWhat(t *testing.T) {
 	}{
 		"done":                 {wire.Done, result{}, evidence{budget.Success, breaker.Success, lanes.Success}},
 		"retry":                {wire.Retry, result{err: io.EOF}, evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
-		"throttle":             {wire.Throttle, result{}, evidence{budget.Failure, breaker.Failure, lanes.Overload}},
+		"throttle":             {wire.Throttle, result{}, evidence{budget.Failure, breaker.Failure, lanes.Throttled}},
 		"ambiguous":            {wire.Ambiguous, result{}, evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
 		"slow":                 {wire.Retry, deadline(wire.PhaseSend, 1), evidence{budget.Failure, breaker.Ignored, lanes.Overload}},
 		"not a byte":           {wire.Retry, deadline(wire.PhaseSend, 0), evidence{budget.Failure, breaker.Failure, lanes.Ignored}},
@@ -36,7 +36,7 @@ func TestWhoCountsWhat(t *testing.T) {
 		"no answer":            {wire.Retry, deadline(wire.PhaseAnswer, 9), evidence{budget.Failure, breaker.Failure, lanes.Overload}},
 		"no answer, complete":  {wire.Ambiguous, deadline(wire.PhaseAnswer, 9), evidence{budget.Failure, breaker.Failure, lanes.Overload}},
 		"client is too slow":   {wire.Retry, idle, evidence{budget.Failure, breaker.Ignored, lanes.Ignored}},
-		"MinIO's lock timeout": {wire.Throttle, locked, evidence{budget.Failure, breaker.Failure, lanes.Overload}},
+		"MinIO's lock timeout": {wire.Throttle, locked, evidence{budget.Failure, breaker.Failure, lanes.Throttled}},
 		"other bytes":          {wire.Reread, result{}, evidence{budget.Failure, breaker.Ignored, lanes.Ignored}},
 		"new URL":              {wire.Remint, result{}, evidence{budget.Void, breaker.Ignored, lanes.Overload}},
 		"redirect":             {wire.Redirect, result{}, nothing},
