@@ -51,7 +51,7 @@ func (c commandRun) upload(t *testing.T, dest string) {
 	if kb := peak(); kb > 60<<10 {
 		t.Errorf("peak resident memory %d kB, want at most 60 MiB", kb)
 	}
-	for _, want := range []string{"256 MiB", "16 parts", "/s", `etag "`, "crc64nvme"} {
+	for _, want := range []string{"256 MiB", "32 parts", "/s", `etag "`, "crc64nvme"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q does not say %q", out.String(), want)
 		}

@@ -264,13 +264,13 @@ func TestR25AbortIntoABlackHole(t *testing.T) {
 	}
 }
 
-// Parts that land after the first and the second abort use up the rounds: the third
-// finds nothing, and that is a success (R25, https://github.com/aws/aws-sdk-go-v2/issues/3341).
+// Parts that are there, or land, after the first and the second abort use up the rounds:
+// the third finds nothing, and that is a success (R25, https://github.com/aws/aws-sdk-go-v2/issues/3341).
 func TestR25LastRoundFindsNothing(t *testing.T) {
 	check.Leaks(t)
 	l := newStopLab(t, false,
 		rawstore.Rule{Op: rawstore.Abort, Count: 2, Do: []rawstore.Step{rawstore.Answer(204, nil, "")}},
-		rawstore.Rule{Op: rawstore.PutPart, Part: 5, Do: []rawstore.Step{rawstore.Welcome(), rawstore.ReadAll(), rawstore.Refuse(400, "InvalidArgument", "no")}})
+		rawstore.Rule{Op: rawstore.PutPart, Part: 5, Do: []rawstore.Step{rawstore.Welcome(), rawstore.ReadAll(), rawstore.Wait(time.Second), rawstore.Refuse(400, "InvalidArgument", "no")}})
 	_, err := l.send(t.Context(), t)
 	e, ok := errors.AsType[*multipart.Error](err)
 	if !ok {

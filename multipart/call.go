@@ -42,6 +42,7 @@ type call struct {
 	remints   int       // in a row
 	rereads   int
 	looks     int       // for an object that may be on its way
+	checks    int       // of what is behind a refusal
 	mintless  int       // attempts in a row for which there was no request
 	minted    time.Time // the last request
 	request   presign.Request

@@ -62,8 +62,8 @@ func (r *run) complete(ctx context.Context) error {
 	r.whole = whole
 	earlier := r.state.goesOn() && r.state.found.State == journal.Completing && r.state.found.UploadID == r.upload.ID
 	r.keep(r.state.note(journal.Completing, nil))
-	err = r.completeParts(ctx, earlier)
-	if _, spoilt := errors.AsType[*spoiltError](err); spoilt || codeOf(err) != "InvalidPart" || r.source == nil {
+	ambiguous, err := r.completeParts(ctx, earlier)
+	if !missesPart(err) || r.source == nil {
 		return err
 	}
 	r.warn(fmt.Errorf("the store misses a part, which is looked for and sent again: %w", err))
@@ -74,15 +74,32 @@ func (r *run) complete(ctx context.Context) error {
 	case !repaired:
 		return err
 	}
-	return r.completeParts(ctx, true)
+	_, err = r.completeParts(ctx, ambiguous)
+	return err
+}
+
+// missesPart tells the plain refusal of a completion for a part, behind which there is
+// nothing else.
+func missesPart(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	refusal, ok := e.Err.(*wire.StoreError)
+	return ok && refusal.Code == "InvalidPart"
 }
 
 // completeParts sends Complete until it is known what has become of it. earlier says
-// that it may have been sent before.
-func (r *run) completeParts(ctx context.Context, earlier bool) error {
+// that it may have been applied before; what is returned, that it may have been since.
+func (r *run) completeParts(ctx context.Context, earlier bool) (ambiguous bool, err error) {
 	c := r.newCall(wire.Complete, 0, 0)
 	defer c.pay.End()
 	c.ambiguous = earlier
+	err = r.completeCall(ctx, c)
+	return c.ambiguous, err
+}
+
+func (r *run) completeCall(ctx context.Context, c *call) error {
 	cut := false // an attempt was under way when the caller ended it
 	once := func(ctx context.Context) result {
 		res := r.completeOnce(ctx)

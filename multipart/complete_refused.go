@@ -2,6 +2,7 @@ package multipart
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -30,51 +31,75 @@ func isOfBytes(err error) bool {
 	return code == "BadDigest" || code == "XAmzContentChecksumMismatch"
 }
 
+// sight is what is to be seen under the key.
+type sight int
+
+const (
+	absent   sight = iota
+	stranger       // another object
+	hidden         // nobody says
+)
+
 // refusedAfter finds out what is behind a refusal of the parts when an earlier
 // completion may have been applied, be applied just now, or have been cut short. It
-// returns again if there may be one more, neither if the object is ours, the refusal
-// as it is if the parts tell why, and a *spoiltError if the upload has no future.
+// returns again if there may be one more, neither if the object is ours, and a
+// *spoiltError if the upload is still there and has no future.
 func (r *run) refusedAfter(ctx context.Context, c *call, refusal error) (again bool, err error) {
 	for {
-		made, blind, err := r.isMadeNow(ctx, c, refusal)
+		made, seen, err := r.isMadeNow(ctx, c, refusal)
 		if made || err != nil {
 			return false, err
 		}
 		listed, err := r.list(ctx, c)
 		switch {
-		case isNoUpload(err) && blind, err != nil && !isNoUpload(err) && !refused(err):
+		case seen == hidden && (isNoUpload(err) || refused(err)), err != nil && !isNoUpload(err) && !refused(err):
 			return false, r.unknown(c, refusal, err)
 		case err == nil && codeOf(refusal) == "InvalidPart" && r.hasSome(listed):
 			return false, refusal
-		case c.looks == underWayLooks:
-			return false, r.fail(c, &spoiltError{refusal}, nil)
+		case c.checks == underWayLooks:
+			return false, r.futureless(c, seen, refusal, err)
 		}
-		if err := r.endpoint.awake.sleep(ctx, underWayWait<<c.looks); err != nil {
+		if err := r.endpoint.awake.sleep(ctx, underWayWait<<c.checks); err != nil {
 			return false, r.unknown(c, refusal, err)
 		}
-		if c.looks++; c.looks == underWayLooks && isOfBytes(refusal) {
+		if c.checks++; c.checks == underWayLooks && isOfBytes(refusal) {
 			return true, nil // what was refused in passing is not refused now
 		}
 	}
 }
 
-// isMadeNow looks for the object; blind says that it is not to be seen whether it is
-// there or not.
-func (r *run) isMadeNow(ctx context.Context, c *call, refusal error) (made, blind bool, err error) {
+// futureless is the error of an upload that was refused, and looked after, for long
+// enough. Only of one that is seen to be there it can be said that it is spoilt.
+func (r *run) futureless(c *call, seen sight, refusal, listing error) error {
+	switch {
+	case listing == nil:
+		return r.fail(c, &spoiltError{refusal}, nil)
+	case isNoUpload(listing) && seen == stranger:
+		return r.fail(c, fmt.Errorf("another object is under the key and the upload is gone: it was overwritten or aborted (%w)", refusal), nil)
+	case isNoUpload(listing):
+		return r.fail(c, fmt.Errorf("the upload is gone and made no object: %w", refusal), nil)
+	}
+	return refusal
+}
+
+// isMadeNow looks for the object, and says what there is instead.
+func (r *run) isMadeNow(ctx context.Context, c *call, refusal error) (made bool, seen sight, err error) {
 	if r.traits.Unseen {
-		return false, true, nil
+		return false, hidden, nil
 	}
 	info, err := r.head(ctx, c)
 	switch {
 	case err == nil && info.Metadata[tokenKey] == r.token:
 		r.info = info
-		return true, false, r.judgeOurs(c, info)
-	case err == nil, statusOf(err) == http.StatusNotFound:
-		return false, false, nil
+		return true, absent, r.judgeOurs(c, info)
+	case err == nil:
+		return false, stranger, nil
+	case statusOf(err) == http.StatusNotFound:
+		return false, absent, nil
 	case refused(err):
-		return false, true, nil
+		return false, hidden, nil
 	}
-	return false, false, r.unknown(c, refusal, err)
+	return false, absent, r.unknown(c, refusal, err)
 }
 
 // hasSome reports that a list has one of the parts that are to become the object.

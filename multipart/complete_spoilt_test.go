@@ -179,3 +179,60 @@ func TestCompleteOfOtherBytes(t *testing.T) {
 		k.wantRequests(t, wire.Create, 1)
 	})
 }
+
+// tardy is a store whose first completion loses its connection, and is applied when
+// the second is there; that is refused for a part.
+type tardy struct {
+	*storetest.Mem
+	applied func()
+	sent    int
+}
+
+func (s *tardy) Complete(ctx context.Context, u multipart.Upload, c multipart.Completion) (multipart.Info, error) {
+	if s.sent++; s.sent == 1 {
+		return multipart.Info{}, syscall.ECONNRESET
+	}
+	if s.sent == 2 {
+		s.Mem.Complete(ctx, u, c)
+		s.applied()
+	}
+	return multipart.Info{}, wire.NewStoreError(400, nil, "InvalidPart", "One or more of the specified parts could not be found.")
+}
+
+// What is not seen to be spoilt is not begun again: the object that another has put
+// in the place of ours stays, and where the store does not say what there is, nobody
+// knows.
+func TestCompleteNotSeenSpoilt(t *testing.T) {
+	theirs := storetest.Object{ETag: "theirs", Body: []byte("theirs")}
+	deny := func(op wire.Operation, skip int) storetest.Fault {
+		return storetest.Fault{Op: op, Skip: skip, Times: -1, Status: 403, Code: "AccessDenied"}
+	}
+	for name, tc := range map[string]struct {
+		faults  []storetest.Fault
+		replace bool
+		unknown bool
+	}{
+		"another object, the upload gone": {replace: true},
+		"nothing is to be seen":           {faults: []storetest.Fault{deny(wire.Head, 0), deny(wire.List, 0)}, unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := newKept(t)
+				k.Script(tc.faults...)
+				store := &tardy{Mem: k.Mem, applied: func() {
+					if tc.replace {
+						k.Replace(object.Key, theirs)
+					}
+				}}
+				_, err := k.uploader(t, store, k.Mem).UploadFile(t.Context(), object, k.path)
+				if err == nil || errors.Is(err, multipart.ErrUnknownOutcome) != tc.unknown {
+					t.Errorf("err = %v", err)
+				}
+				k.wantRequests(t, wire.Create, 1)
+				if o, _ := k.Object(object.Key); tc.replace && o.ETag != theirs.ETag {
+					t.Errorf("the object is %+v", o)
+				}
+			})
+		})
+	}
+}

@@ -146,7 +146,9 @@ func (b *bar) advance(j job, done int64) int64 {
 
 func (b *bar) result(o outcome) {
 	b.mu.Lock()
-	delete(b.done, o.job.dest)
+	if !o.unbegun {
+		delete(b.done, o.job.dest)
+	}
 	b.ended++
 	b.mu.Unlock()
 	b.plain.result(o)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chunkup/chunkup/breaker"
+	"github.com/chunkup/chunkup/cmd/chunkup/walk"
 	"github.com/chunkup/chunkup/multipart"
 )
 
@@ -113,6 +114,36 @@ func TestBarOfFolder(t *testing.T) {
 	}
 	if got := strings.TrimSpace(b.right(at(1))); got != "150 B/s  elapsed 1s  ETA 3s" && got != "150 B/s  elapsed 1s  ETA 2s" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A source that is refused because its key is another's does not disturb that one.
+func TestBarAfterRefusal(t *testing.T) {
+	b := still()
+	b.progressed(at(1), "a", 400)
+	b.result(outcome{job: job{source: "second", dest: "a"}, err: io.ErrUnexpectedEOF, code: exitFailed, unbegun: true})
+	b.progressed(at(2), "a", 500)
+	if got, want := b.left(at(2)), "big  500 B / 1000 B   50%"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The bar is of as many files as have a result.
+func TestBarCountsResults(t *testing.T) {
+	s := &sources{}
+	for _, err := range []error{nil, nil, &walk.Error{Path: "x", Err: io.EOF}, &walk.SkipError{Path: "x"}} {
+		s.count(found{}, err, func(found, error) bool { return true })
+	}
+	b := still()
+	b.name, b.tally = "", &s.tally
+	run := &session{sources: s, printer: b}
+	run.refuse(job{}, &walk.Error{Path: "x", Err: io.EOF})
+	run.refuse(job{}, &walk.SkipError{Path: "x"})
+	run.refuse(job{}, &alreadyError{})
+	run.count(outcome{})
+	s.tally.whole.Store(true)
+	if got, want := b.title(), "2 / 2 files"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -14,12 +14,15 @@ import (
 // share: about 30 bytes a file. To look into the folders again instead would miss what has
 // been removed there since, and take A for a where the file system does.
 type claims struct {
-	named map[string]string // by address: the source on the command line
+	named map[string]claim // by address: what is on the command line
 
 	mu    sync.Mutex
 	seen  map[[2]uint64]struct{} // nil: none need be
 	seeds [2]maphash.Seed
 }
+
+// claim is what a source of the command line has of its destination.
+type claim struct{ source, sha256 string } // no hash: the key needs none
 
 // remember makes it look out for keys that come twice.
 func (c *claims) remember() {
@@ -28,10 +31,14 @@ func (c *claims) remember() {
 }
 
 // take claims a job's destination, or says whose it is. A file with the bytes that another
-// one's key was made from is there already, or will be: that is an *alreadyError.
+// one's key was made from is there already, or will be: that is an *alreadyError. Without
+// its hash a job is on the command line, where no two may have one key.
 func (c *claims) take(j job, sha256 string) error {
 	if first, taken := c.named[j.dest]; taken {
-		return usagef("%s and %s would both become %s", show(first), show(j.source), show(j.dest))
+		if sha256 != "" && sha256 == first.sha256 {
+			return &alreadyError{j}
+		}
+		return usagef("%s and %s would both become %s", show(first.source), show(j.source), show(j.dest))
 	}
 	if c.seen == nil {
 		return nil
@@ -60,5 +67,5 @@ func (c *claims) isTwice(text string) bool {
 type alreadyError struct{ job job }
 
 func (e *alreadyError) Error() string {
-	return show(e.job.source) + ": skipped: another source has the same bytes and becomes " + show(e.job.dest)
+	return show(e.job.source) + ": skipped: another source has the same bytes and is tried as " + show(e.job.dest)
 }

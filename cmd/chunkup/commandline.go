@@ -2,6 +2,8 @@ package main
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,10 +18,23 @@ import (
 func (s *session) resumeCommand(j job) []string {
 	source := j.source
 	if !j.stream {
-		source = absolute(source)
+		source = fromAnywhere(source)
 	}
 	s.spell.Do(func() { s.words = slices.Concat(spelled(s.flags.given, j.scheme, j.stream), s.connection.found) })
 	return append([]string{"chunkup", "cp", source, j.address}, s.words...)
+}
+
+// fromAnywhere is a path that leads to the same file from any folder. One with ".." in it
+// is not made shorter: "link/.." is not here where link is a link.
+func fromAnywhere(path string) string {
+	if os.PathSeparator != '/' || !slices.Contains(strings.Split(path, "/"), "..") {
+		return absolute(path)
+	}
+	here, err := os.Getwd()
+	if err != nil || filepath.IsAbs(path) {
+		return path
+	}
+	return strings.TrimSuffix(here, "/") + "/" + path
 }
 
 // spelled are the flags that were set, as words of a command line. Those that a
@@ -41,7 +56,7 @@ func spelled(set *pflag.FlagSet, scheme string, stream bool) []string {
 		case f.Value.Type() == "bool":
 			words = append(words, "--"+f.Name+"="+f.Value.String())
 		case f.Value.Type() == "FILE", f.Value.Type() == "DIR":
-			words = append(words, "--"+f.Name, absolute(f.Value.String()))
+			words = append(words, "--"+f.Name, fromAnywhere(f.Value.String()))
 		default:
 			words = append(words, "--"+f.Name, f.Value.String())
 		}

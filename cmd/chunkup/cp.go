@@ -45,14 +45,14 @@ func newCp(e env) *cobra.Command {
 // copy uploads the sources, or says what it would upload.
 func (f *cpFlags) copy(ctx context.Context, e env, src *sources) error {
 	s := &session{flags: f, env: e, sources: src, printer: newPrinter(e, f.output, src), began: time.Now()}
-	if f.output.dryRun {
-		s.rehearse(ctx)
-		return s.end(nil)
-	}
 	if f.tuning.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.tuning.timeout, timeoutError(f.tuning.timeout))
 		defer cancel()
+	}
+	if f.output.dryRun {
+		s.rehearse(ctx)
+		return s.end(nil)
 	}
 	var c *connection
 	var err error
@@ -82,7 +82,12 @@ func (s *session) rehearse(ctx context.Context) {
 	store := s.flags.knownTraits()
 	for j, err := range s.sources.all(ctx) {
 		if err == nil && !j.isAimed() {
-			j, err = s.flags.finish(ctx, j, s.sources, func(j *job) error { return s.flags.fitOne(j, store) })
+			j, err = s.flags.finish(ctx, j, s.sources, func(j *job) error {
+				if _, _, err := s.sources.look(j.source); err != nil { // an upload would open it
+					return err
+				}
+				return s.flags.fitOne(j, store)
+			})
 		}
 		if err != nil {
 			s.refuse(j, err)
@@ -186,11 +191,14 @@ func (s *session) finish(ctx context.Context, j job) (job, error) {
 func (s *session) refuse(j job, err error) {
 	_, special := errors.AsType[*walk.SkipError](err)
 	_, already := errors.AsType[*alreadyError](err)
+	if already {
+		s.sources.tally.remove(j.size)
+	}
 	if special || already {
 		s.printer.warned(err)
 		return
 	}
-	s.count(outcome{job: j, err: err})
+	s.count(outcome{job: j, err: err, unbegun: true})
 }
 
 func (s *session) upload(ctx context.Context, j job) outcome {

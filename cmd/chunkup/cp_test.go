@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chunkup/chunkup/multipart"
 )
 
 func TestResultLine(t *testing.T) {
@@ -57,6 +63,18 @@ func TestVerbose(t *testing.T) {
 	}
 }
 
+// A source that is refused because its key is another's does not disturb that one.
+func TestVerboseAfterRefusal(t *testing.T) {
+	var stderr strings.Builder
+	p, first := newPlain(io.Discard, &stderr, outputFlags{verbose: true}), job{dest: "s3://bucket/key"}
+	p.event(first, multipart.Event{Kind: multipart.Attempted, Attempt: 1, Err: io.ErrUnexpectedEOF})
+	p.result(outcome{job: first, err: io.EOF, unbegun: true})
+	p.event(first, multipart.Event{Kind: multipart.Waited, Reason: "backoff"})
+	if !strings.Contains(stderr.String(), "attempt 1 failed") {
+		t.Errorf("standard error %q", stderr.String())
+	}
+}
+
 func TestDryRun(t *testing.T) {
 	isolate(t)
 	source := sparse(t, "big", 40<<20)
@@ -75,6 +93,35 @@ func TestDryRun(t *testing.T) {
 	world{}.run(t, "cp", "-n", source, "sandbox://demo/big").want(t, exitOK)
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("a dry run left %v", left)
+	}
+}
+
+// A dry run reads a list for no longer than an upload would.
+func TestDryRunEnds(t *testing.T) {
+	isolate(t)
+	read, written := io.Pipe()
+	defer written.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // if nothing else ends it
+	defer cancel()
+	w := world{ctx: ctx, stdin: read}
+	w.run(t, newFake(t).args("-n", "--files-from", "-", "s3://bucket/", "--timeout", "20ms")...).want(t, exitFailed).oneLine(t, "--timeout")
+}
+
+// A file that was found and cannot be opened would not be uploaded.
+func TestDryRunOpens(t *testing.T) {
+	isolate(t)
+	var stdout, stderr strings.Builder
+	f := &cpFlags{given: pflag.NewFlagSet("cp", pflag.ContinueOnError)}
+	f.groups(f.given)
+	dest := destination{scheme: schemeS3, bucket: "bucket"}
+	found := job{source: filepath.Join(t.TempDir(), "gone"), under: "gone"}
+	s := &session{flags: f, sources: &sources{dest: dest, named: []job{found}}, printer: newPlain(&stdout, &stderr, outputFlags{})}
+	s.rehearse(t.Context())
+	if err, ok := errors.AsType[*toldError](s.end(nil)); !ok || exitCode(err) != exitFailed {
+		t.Errorf("it ends with %v", err)
+	}
+	if stdout.String() != "" || !strings.Contains(stderr.String(), "gone: no such file") {
+		t.Errorf("standard output %q, standard error %q", stdout.String(), stderr.String())
 	}
 }
 

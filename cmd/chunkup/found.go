@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 
 	"github.com/chunkup/chunkup/cmd/chunkup/walk"
@@ -18,7 +19,8 @@ const runAhead = 256
 // found is a file in a folder, or on a list.
 type found struct {
 	walk.File
-	in string // that folder or list
+	in     string // that folder or list
+	walked bool   // it is that folder
 }
 
 // all yields all jobs: those of the command line, and then those that are found
@@ -37,7 +39,7 @@ func (s *sources) all(ctx context.Context) iter.Seq2[job, error] {
 		in := append(s.roots, s.listName)[0]
 		for f, err := range ahead(ctx, s.find(ctx), runAhead) {
 			in = cmp.Or(f.in, in)
-			j := job{source: f.Path, under: f.Key, size: f.Size}
+			j := job{source: f.Path, under: f.Key, walked: f.walked, size: f.Size}
 			if e, ok := errors.AsType[*walk.Error](err); ok {
 				j.source = e.Path
 			}
@@ -106,11 +108,15 @@ func (s *sources) find(ctx context.Context) iter.Seq2[found, error] {
 
 // walk yields the files in a folder, unless it is over before.
 func (s *sources) walk(ctx context.Context, root string, yield func(found, error) bool) bool {
-	for file, err := range walk.Walk(ctx, root, s.options) {
+	options := s.options
+	if s.store != "" {
+		options.Store, _ = os.Stat(s.store) // it is made when the command begins
+	}
+	for file, err := range walk.Walk(ctx, root, options) {
 		if ctx.Err() != nil {
 			return false
 		}
-		if !s.count(found{file, root}, err, yield) {
+		if !s.count(found{file, root, true}, err, yield) {
 			return false
 		}
 	}
@@ -123,7 +129,7 @@ func (s *sources) read(ctx context.Context, yield func(found, error) bool) bool 
 		if ctx.Err() != nil {
 			return false
 		}
-		f := found{walk.File{Path: path, Key: filepath.Base(path)}, s.listName}
+		f := found{walk.File{Path: path, Key: filepath.Base(path)}, s.listName, false}
 		var folder bool
 		switch {
 		case err != nil:
@@ -144,9 +150,9 @@ func (s *sources) read(ctx context.Context, yield func(found, error) bool) bool 
 	return true
 }
 
-// count yields what was found, and counts it.
+// count yields what was found, and counts it: what fails has a result, too.
 func (s *sources) count(f found, err error, yield func(found, error) bool) bool {
-	if err == nil {
+	if _, skipped := errors.AsType[*walk.SkipError](err); !skipped {
 		s.tally.add(f.Size)
 	}
 	return yield(f, err)

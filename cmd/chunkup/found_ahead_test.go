@@ -165,7 +165,7 @@ func TestNothingStays(t *testing.T) {
 	if b.sum != 1000 || b.ended != 100 {
 		t.Errorf("%d bytes of %d jobs are done", b.sum, b.ended)
 	}
-	c := claims{named: map[string]string{}}
+	c := claims{named: map[string]claim{}}
 	for i := range 100 {
 		if err := c.take(job{dest: fmt.Sprint(i)}, ""); err != nil || len(c.seen)+len(c.named) != 0 {
 			t.Fatalf("%v, kept: %d", err, len(c.seen)+len(c.named))

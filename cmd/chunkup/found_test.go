@@ -27,6 +27,7 @@ func TestFilesFrom(t *testing.T) {
 		{[]string{"--files-from", "-", "--null"}, a + "\x00" + filepath.Join(sub, "b.txt"), nil, "a.txt b.txt"},
 		{nil, "", map[string]string{"CHUNKUP_FILES_FROM": lined}, "a.txt b.txt"},
 		{nil, a + "\x00", map[string]string{"CHUNKUP_FILES_FROM": "-", "CHUNKUP_NULL": "true"}, "a.txt"},
+		{[]string{a}, "", map[string]string{"CHUNKUP_FILES_FROM": lined}, "a.txt"},
 		{[]string{"--files-from", folders, "-r"}, "", nil, "a.txt b.txt deep/c.txt"},
 		{[]string{"--files-from", folders, "-r", "--exclude", "*"}, "", nil, "a.txt"},
 		{[]string{"--files-from", folders}, "", map[string]string{"CHUNKUP_RECURSIVE": "1"}, "a.txt b.txt deep/c.txt"},
@@ -40,6 +41,18 @@ func TestFilesFrom(t *testing.T) {
 			t.Errorf("%v %v: %q, want %q", c.args, c.variables, got, c.want)
 		}
 	}
+}
+
+// A variable's list is for when no source is given: a printed command goes on with one file.
+func TestListOfVariable(t *testing.T) {
+	isolate(t)
+	f := newFake(t)
+	w := world{variables: map[string]string{"CHUNKUP_FILES_FROM": filepath.Join(t.TempDir(), "none")}}
+	w.run(t, f.args(file(t, "a", "x"), "s3://bucket/key", "--provider", "minio")...).want(t, exitOK)
+	if got := f.keys(); !slices.Equal(got, []string{"/bucket/key"}) {
+		t.Errorf("the store has %v", got)
+	}
+	w.run(t, f.args("s3://bucket/")...).want(t, exitUsage).oneLine(t, "--files-from: open")
 }
 
 // A bad entry of a list is a failure, and the others go up.
@@ -111,9 +124,24 @@ func TestSameBytesUnderTheirHash(t *testing.T) {
 	write(t, filepath.Join(root, "c.txt"), "same")
 	f := newFake(t)
 	r := f.cp(t, append(small, root, "s3://bucket/{sha256}.{ext}")...).want(t, exitOK)
-	if len(f.keys()) != 2 || len(f.requests) != 2 || strings.Count(r.stderr, "another source has the same bytes and becomes s3://bucket/") != 1 {
+	if len(f.keys()) != 2 || len(f.requests) != 2 || strings.Count(r.stderr, "another source has the same bytes and is tried as s3://bucket/") != 1 {
 		t.Errorf("%v, standard error %q", f.keys(), r.stderr)
 	}
+}
+
+// That holds whether the first of them is found or named.
+func TestSameBytesNamedAndFound(t *testing.T) {
+	isolate(t)
+	root, named := tree(t, "a", "b"), file(t, "named", "a")
+	for _, args := range [][]string{{named, root}, {root, named}} {
+		f := newFake(t)
+		r := f.cp(t, slices.Concat(small, args, []string{"s3://bucket/{sha256}"})...).want(t, exitOK)
+		if len(f.keys()) != 2 || len(f.requests) != 2 || strings.Count(r.stderr, filepath.Join(root, "a")+": skipped: another source has the same bytes") != 1 {
+			t.Errorf("%v: %v, standard error %q", args, f.keys(), r.stderr)
+		}
+	}
+	f := newFake(t)
+	f.cp(t, "-n", named, filepath.Join(root, "a"), "s3://bucket/{sha256}").want(t, exitUsage).oneLine(t, "would both become")
 }
 
 // What is printed for a file in a folder is the command for that file.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/cmd/chunkup/walk"
 	"github.com/chunkup/chunkup/multipart"
 	"github.com/chunkup/chunkup/multipart/s3store"
 )
@@ -14,6 +15,7 @@ import (
 type job struct {
 	source  string // as it was given, or found
 	under   string // its path below the folder where it was found, with slashes; its name otherwise
+	walked  bool   // nobody has written its name
 	dest    string // as people read it
 	scheme  string // of the destination
 	address string // the destination as the user would write it; {sha256} stays in it
@@ -56,12 +58,12 @@ func (f *cpFlags) destination(text string) (destination, error) {
 	return dest, f.object.check()
 }
 
-func (f *cpFlags) newJob(ctx context.Context, source string, size int64, dest destination) (job, error) {
+func (f *cpFlags) newJob(ctx context.Context, source string, size int64, dest destination) (_ job, sha256 string, err error) {
 	if source == "-" {
-		return f.newStream(dest)
+		j, err := f.newStream(dest)
+		return j, "", err
 	}
-	j, _, err := f.aimFile(ctx, job{source: source, under: filepath.Base(source), size: size}, dest)
-	return j, err
+	return f.aimFile(ctx, job{source: source, under: filepath.Base(source), size: size}, dest)
 }
 
 // aimFile gives the job of a file its object. It reads the file if the key needs its
@@ -98,6 +100,11 @@ func (f *cpFlags) finish(ctx context.Context, j job, s *sources, fit func(*job) 
 	j, sha256, err := f.aimFile(ctx, j, s.dest)
 	if err != nil {
 		return j, err
+	}
+	if j.walked {
+		if err := walk.CheckKey(j.object.Key); err != nil {
+			return j, &walk.Error{Path: j.source, Err: err}
+		}
 	}
 	if err := s.claims.take(j, sha256); err != nil {
 		return j, err

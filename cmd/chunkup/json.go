@@ -254,7 +254,9 @@ func (p *jsonPrinter) stopping() {}
 func (p *jsonPrinter) result(o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.meters, o.job.dest)
+	if !o.unbegun {
+		delete(p.meters, o.job.dest)
+	}
 	r := o.result
 	l := resultLine{
 		line: head("result", time.Now()), Source: o.job.source, Dest: o.job.dest, OK: o.err == nil, Exit: o.code,

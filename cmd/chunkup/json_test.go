@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chunkup/chunkup/multipart"
 )
 
 // contract reads the table of JSON lines in docs/cli.md: the fields by type.
@@ -170,6 +173,22 @@ func TestJSONFailures(t *testing.T) {
 	lines = jsonLines(t, r.stdout)
 	if len(lines) != 2 || lines[0]["type"] != "plan" || lines[0]["source"] != source || lines[0]["parts"] != 1. || lines[0]["part_size"] != 7. {
 		t.Errorf("a dry run: %v", lines)
+	}
+}
+
+// A source that is refused because its key is another's does not disturb that one.
+func TestJSONAfterRefusal(t *testing.T) {
+	var out strings.Builder
+	p, first := newJSONPrinter(&out), job{source: "first", dest: "s3://bucket/key", size: 10}
+	p.event(first, multipart.Event{Kind: multipart.Planned, Time: noon})
+	p.result(outcome{job: job{source: "second", dest: first.dest}, err: io.ErrUnexpectedEOF, code: exitFailed, unbegun: true})
+	p.event(first, multipart.Event{Kind: multipart.Progressed, Time: at(1), Done: 5})
+	p.result(outcome{job: first})
+	if len(p.meters) != 0 {
+		t.Errorf("%d meters are left", len(p.meters))
+	}
+	if lines := jsonLines(t, out.String()); len(lines) != 4 || lines[2]["type"] != "progress" || lines[2]["done"] != 5. {
+		t.Errorf("printed %v", lines)
 	}
 }
 

@@ -104,7 +104,7 @@ func (p *plain) stopping() {
 func (p *plain) result(o outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.failed) > 0 { // what failed last was not tried again
+	if len(p.failed) > 0 && !o.unbegun { // what failed last was not tried again
 		maps.DeleteFunc(p.failed, func(k attemptKey, _ multipart.Event) bool { return k.dest == o.job.dest })
 	}
 	if stop, ok := o.err.(*stopError); ok {

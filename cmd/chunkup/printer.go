@@ -28,6 +28,7 @@ type outcome struct {
 	err      error
 	code     int
 	verified bool // the store was asked about the object once more
+	unbegun  bool // nothing was ever told of it; its destination can be another job's
 	hints    hints
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,53 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%v %v: standard error %q", c.args, c.variables, r.stderr)
 		}
 	}
+}
+
+// Folders are the same whatever they are called, and other ones where a link makes them so.
+func TestFoldersByLinks(t *testing.T) {
+	isolate(t)
+	f, root := newFake(t), tree(t, "a/x", "deep/a/y", "deep/b/z")
+	t.Chdir(root)
+	if err := os.Symlink(filepath.Join("deep", "b"), "link"); err != nil {
+		t.Skip(err)
+	}
+	f.cp(t, append(small, "link", "deep/b", "s3://bucket/")...).want(t, exitUsage).oneLine(t, "link and deep/b are the same folder")
+	f.cp(t, append(small, "a", "link/../a", "s3://bucket/")...).want(t, exitOK)
+	if got := f.keys(); !slices.Equal(got, []string{"/bucket/x", "/bucket/y"}) {
+		t.Errorf("the store has %v", got)
+	}
+	for _, path := range []string{"link/../a/y", root + "/link/../a/y", "./a/../a/x", "a/x", "a"} {
+		want, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path = fromAnywhere(path)
+		if got, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || !os.SameFile(got, want) {
+			t.Errorf("%s is another file: %v", path, err)
+		}
+	}
+}
+
+// A name has to be a key only where it is in one.
+func TestNamesThatAreNoKeys(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the system has no such names")
+	}
+	isolate(t)
+	root := tree(t, "bell\x07", "x\x01/a")
+	for _, c := range []struct {
+		dest string
+		exit int
+		keys int
+	}{{"s3://bucket/{sha256}", exitOK, 2}, {"s3://bucket/{sha256}.{name}", exitFailed, 1}, {"s3://bucket/{sha256}/", exitFailed, 0}} {
+		f := newFake(t)
+		r := f.cp(t, append(small, root, c.dest)...).want(t, c.exit)
+		if len(f.keys()) != c.keys || strings.Contains(r.stderr, `bell\a": it cannot be a key`) != (c.exit != exitOK) {
+			t.Errorf("%s: %q, standard error %q", c.dest, f.keys(), r.stderr)
+		}
+	}
+	list := filepath.Join(root, "bell\x07") // of what somebody has named the store decides
+	newFake(t).cp(t, append(small, "--files-from", file(t, "list", list), "s3://bucket/{name}")...).want(t, exitOK)
 }
 
 // What cannot work is refused before anything is sent.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -15,9 +16,11 @@ import (
 // folders and on a list is found while the rest goes up.
 type sources struct {
 	dest      destination
-	named     []job    // files and standard input, as they were given
-	roots     []string // folders
+	named     []job         // files and standard input, as they were given
+	roots     []string      // folders
+	folders   []fs.FileInfo // what they are
 	recursive bool
+	store     string // folder of the store of sandbox://; empty: it is another
 	options   walk.Options
 	list      io.Reader // nil: none
 	listName  string
@@ -40,6 +43,12 @@ func (t *tally) add(size int64) {
 	t.bytes.Add(size)
 }
 
+// remove takes a file back that needs no upload.
+func (t *tally) remove(size int64) {
+	t.files.Add(-1)
+	t.bytes.Add(-size)
+}
+
 // finds tells whether there are sources besides those that are named.
 func (s *sources) finds() bool { return len(s.roots) > 0 || s.list != nil }
 
@@ -49,6 +58,9 @@ func (f *cpFlags) prepare(ctx context.Context, e env, args []string, dash int) (
 	args, command, err := splitCommand(args, dash)
 	if err != nil {
 		return nil, err
+	}
+	if len(args) > 1 && !f.given.Changed("files-from") {
+		f.from.list = "" // that of a variable, which is for when no SOURCE is given
 	}
 	if len(args) == 0 || len(args) == 1 && f.from.list == "" {
 		return nil, usagef("cp takes at least one SOURCE and a DEST (see chunkup cp --help)")
@@ -85,8 +97,12 @@ func (f *cpFlags) newSources(text string) (*sources, error) {
 		return nil, err
 	}
 	filter, err := f.from.patterns.filter()
-	return &sources{dest: dest, recursive: f.from.recursive, null: f.from.null, claims: claims{named: map[string]string{}},
-		options: walk.Options{Filter: filter, FollowSymlinks: f.from.follow}, shut: func() {}}, err
+	s := &sources{dest: dest, recursive: f.from.recursive, null: f.from.null, claims: claims{named: map[string]claim{}},
+		options: walk.Options{Filter: filter, FollowSymlinks: f.from.follow, AnyName: !dest.isPrefix()}, shut: func() {}}
+	if dest.scheme == schemeSandbox {
+		s.store = f.store.sandboxDir
+	}
+	return s, err
 }
 
 // name adds a source of the command line.
@@ -102,7 +118,7 @@ func (f *cpFlags) name(ctx context.Context, s *sources, source string, command [
 		}
 		size = n
 	}
-	j, err := f.newJob(ctx, source, size, s.dest)
+	j, sha256, err := f.newJob(ctx, source, size, s.dest)
 	if err != nil {
 		return err
 	}
@@ -110,7 +126,7 @@ func (f *cpFlags) name(ctx context.Context, s *sources, source string, command [
 		return err
 	}
 	j.command = command
-	s.claims.named[j.dest] = source
+	s.claims.named[j.dest] = claim{source, sha256}
 	s.named = append(s.named, j)
 	s.tally.add(j.size)
 	return nil
@@ -130,12 +146,16 @@ func (s *sources) addRoot(root string) error {
 	if _, err := dir.Readdirnames(1); err != nil && err != io.EOF {
 		return usagef("source: %w", err)
 	}
-	for _, other := range s.roots {
-		if absolute(other) == absolute(root) {
-			return usagef("%s and %s are the same folder", show(other), show(root))
+	info, err := dir.Stat()
+	if err != nil {
+		return usagef("source: %w", err)
+	}
+	for i, other := range s.folders {
+		if os.SameFile(other, info) {
+			return usagef("%s and %s are the same folder", show(s.roots[i]), show(root))
 		}
 	}
-	s.roots = append(s.roots, root)
+	s.roots, s.folders = append(s.roots, root), append(s.folders, info)
 	if len(s.roots) == 2 || !s.dest.isPrefix() {
 		s.claims.remember()
 	}

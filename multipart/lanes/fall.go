@@ -14,6 +14,8 @@ func (c *climber) ended(o Outcome, epoch uint64, now time.Time, moved int64) {
 		c.double(now, moved)
 	case o == Overload && epoch == c.epoch:
 		c.overload(now, moved)
+	case o == Ignored && epoch == c.epoch:
+		c.strain++ // it says nothing, and what it said when it was taken neither
 	case o == Throttled && epoch == c.epoch:
 		c.throttled(now, moved)
 	case o.isAgainst() && epoch+1 == c.epoch && c.fallen > 0:

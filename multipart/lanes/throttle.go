@@ -38,7 +38,7 @@ func (c *climber) throttled(now time.Time, moved int64) {
 	case before > c.level: // a trial: the level has shown that it works
 		c.hush(max(min(2*c.quiet, longestQuiet), firstQuiet), now)
 		c.limit = c.level
-	case before == c.level, c.rounds > 0:
+	case before == c.level, c.rounds > 0 && c.against > 1: // one alone may be chance
 		c.hush(firstQuiet, now)
 		c.level = max(before-max(before/8, 1), half)
 	default: // the fall goes on: how far back the way leads, others will tell

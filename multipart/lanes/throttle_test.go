@@ -26,6 +26,8 @@ func TestThrottled(t *testing.T) {
 		"of three, the first":                 {3, []step{{1, over, 1}}},
 		"to no less than one":                 {1, []step{{1, over, 1}, {1, over, 1}}},
 		"those taken since are no excuse":     {16, []step{{2, over, 16}, {3, ok, 16}, {2, over, 16}, {1, over, 8}}},
+		"lanes not used are no excuse":        {16, []step{{2, over, 16}, {40, ignored, 16}, {2, over, 16}, {1, over, 8}}},
+		"one on the way back is chance":       {4, []step{{1, lanes.Overload, 2}, {3, ok, 2}, {2, ok, 3}, {1, over, 1}, {60, ok, 4}}},
 		"sixteen together halve once":         {16, []step{{16, over, 8}}},
 		"those taken since halve again":       {16, []step{{16, over, 8}, {4, over, 8}, {2, over, 8}, {1, over, 4}, {7, over, 4}, {1, over, 4}, {1, over, 2}, {3, over, 2}, {1, over, 1}}},
 		"what breaks changes nothing":         {8, []step{{40, ignored, 8}}},

@@ -26,7 +26,7 @@ func (e *Error) Error() string { return show(e.Path) + ": " + e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 // SkipError is what a walk passed over: what is no regular file, a link if links are not
-// followed, and one that leads nowhere if they are.
+// followed, one that leads nowhere if they are, and the folder of the store itself.
 type SkipError struct {
 	Path     string
 	Mode     fs.FileMode // the type bits: fs.ModeSymlink, fs.ModeNamedPipe, …
@@ -42,6 +42,8 @@ func (e *SkipError) what() string {
 		return "it is a link to what does not exist"
 	case isLink(e.Mode):
 		return "it is a link, and links are not followed"
+	case e.Mode&fs.ModeDir != 0:
+		return "it is the folder of the store that the files go to"
 	case e.Mode&fs.ModeNamedPipe != 0:
 		return "it is a named pipe"
 	case e.Mode&fs.ModeSocket != 0:

@@ -15,9 +15,9 @@ var ErrKey = errors.New("it cannot be a key")
 // (https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html).
 const maxKey = 1024
 
-// checkKey tells whether a key can be one. What the caller puts before it counts towards
-// the length too, and is the caller's to check.
-func checkKey(key string) error {
+// CheckKey tells whether a key can be one; its error is ErrKey. What the caller puts before
+// it counts towards the length too, and is the caller's to check.
+func CheckKey(key string) error {
 	switch at := strings.IndexFunc(key, func(r rune) bool { return !inXML(r) }); {
 	case !utf8.ValidString(key):
 		return fmt.Errorf("%w: it is not UTF-8", ErrKey)
@@ -33,7 +33,7 @@ func checkKey(key string) error {
 // checkPrefix tells whether any key that begins with a prefix can be one, so that a folder
 // in vain is one error and not one for each file.
 func checkPrefix(prefix string) error {
-	if err := checkKey(prefix); err != nil {
+	if err := CheckKey(prefix); err != nil {
 		return err
 	}
 	if len(prefix) == maxKey {

@@ -14,7 +14,7 @@ import (
 func TestCheckKey(t *testing.T) {
 	long := strings.Repeat("k", maxKey)
 	for _, key := range []string{"a", "a/b c", "é", "line\nbreak", "tab\t", "cr\r", "\x7f", "\u0085", "\uFFFD", "😀", "back\\slash", long, strings.Repeat("é", maxKey/2)} {
-		if err := checkKey(key); err != nil {
+		if err := CheckKey(key); err != nil {
 			t.Errorf("%.20q: %v", key, err)
 		}
 	}
@@ -30,7 +30,7 @@ func TestCheckKey(t *testing.T) {
 		strings.Repeat("é", maxKey/2+1):  "it has 1026 bytes",
 		strings.Repeat("k", 10*maxKey+1): "it has 10241 bytes",
 	} {
-		if err := checkKey(key); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), want) {
+		if err := CheckKey(key); !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: got %v, want %q in it", key, err, want)
 		}
 	}
@@ -53,6 +53,10 @@ func TestWalkNamesWhatCannotBeAKey(t *testing.T) {
 	want := []string{"a", "key: bell\x07", "new\nline", "key: sub\x01", "z"}
 	if got := seen(t, root, Options{}); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	want = []string{"a", "bell\x07", "new\nline", "sub\x01/x", "sub\x01/y", "z"}
+	if got := seen(t, root, Options{AnyName: true}); !slices.Equal(got, want) {
+		t.Errorf("with any name: got %q, want %q", got, want)
 	}
 	for _, err := range Walk(t.Context(), root, Options{}) {
 		if err != nil && (!utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\x01\x07") || !strings.HasPrefix(err.Error(), `"`)) {

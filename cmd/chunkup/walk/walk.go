@@ -35,6 +35,14 @@ type Options struct {
 	// FollowSymlinks treats a link as the file or folder that it leads to. The root
 	// is followed in any case. A file that is reached in several ways is yielded each time.
 	FollowSymlinks bool
+
+	// AnyName yields files whose Key cannot be one, too, for a caller whose keys are made
+	// of something else: see CheckKey.
+	AnyName bool
+
+	// Store is the folder in which the store that the files go to keeps its objects, so
+	// that no walk finds what it has uploaded itself. It is passed over; nil is none.
+	Store fs.FileInfo
 }
 
 // Walk yields the files under root in the order of their keys' bytes, which is also
@@ -44,9 +52,9 @@ type Options struct {
 //
 // Errors come in the place of what they are about, with an empty File:
 //   - *Error, for what cannot be read, a loop of links (ErrLoop) and a name that cannot
-//     be a key (ErrKey); the walk goes on after it;
-//   - *SkipError, for what is there but is no regular file, and for links that are not
-//     followed; the walk goes on after it;
+//     be a key (ErrKey), unless any may be; the walk goes on after it;
+//   - *SkipError, for what is there but is no regular file, for links that are not
+//     followed, and for Options.Store; the walk goes on after it;
 //   - the context's cause, once it is done, and nothing after that.
 //
 // A folder that changes meanwhile is seen partly as it was: a file that has vanished
@@ -56,7 +64,7 @@ type Options struct {
 // The sequence may be walked several times, also at the same time; each reads anew.
 func Walk(ctx context.Context, root string, o Options) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
-		w := walker{ctx: ctx, filter: o.Filter, follow: o.FollowSymlinks, yield: yield}
+		w := walker{ctx: ctx, filter: o.Filter, follow: o.FollowSymlinks, store: o.Store, any: o.AnyName, yield: yield}
 		info, err := os.Stat(root)
 		switch {
 		case ctx.Err() != nil:
@@ -76,6 +84,8 @@ type walker struct {
 	ctx    context.Context
 	filter Filter
 	follow bool
+	store  fs.FileInfo
+	any    bool // names need be no keys
 	yield  func(File, error) bool
 }
 
@@ -88,6 +98,9 @@ type folder struct {
 }
 
 func (w *walker) walk(f *folder) bool {
+	if w.store != nil && os.SameFile(w.store, f.info) {
+		return w.fail(f.path, &SkipError{Path: f.path, Mode: fs.ModeDir})
+	}
 	names, err := w.names(f)
 	if w.ctx.Err() != nil {
 		return w.stop()
@@ -123,7 +136,7 @@ func (w *walker) visit(f *folder, inside, name string) bool {
 	case !info.Mode().IsRegular():
 		return w.fail(path, &SkipError{Path: path, Mode: info.Mode().Type()})
 	}
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil && !w.any {
 		return w.fail(path, err)
 	}
 	return w.yield(File{Path: path, Key: key, Size: info.Size()}, nil)
@@ -151,7 +164,7 @@ func (w *walker) enter(f *folder) bool {
 	if w.filter.misses(f.prefix) {
 		return true
 	}
-	if err := checkPrefix(f.prefix); err != nil {
+	if err := checkPrefix(f.prefix); err != nil && !w.any {
 		return w.fail(f.path, err)
 	}
 	// Any folder can close a loop, not only one that is a link itself: a link to the
