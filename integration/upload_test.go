@@ -45,7 +45,7 @@ func TestRequestsBySize(t *testing.T) {
 			l.options.PartSize, l.options.Threshold = 0, 0
 			want := requests{objects: 1}
 			if tc.size >= multipart.DefaultThreshold {
-				want = requests{creates: 1, parts: 7, completes: 1} // of 16 MiB
+				want = requests{creates: 1, parts: 13, completes: 1} // of 8 MiB
 			}
 			l.uploaded(t, check.Pattern(tc.size), want)
 		})
