@@ -78,17 +78,6 @@ func (r *run) complete(ctx context.Context) error {
 	return err
 }
 
-// missesPart tells the plain refusal of a completion for a part, behind which there is
-// nothing else.
-func missesPart(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
-	}
-	refusal, ok := e.Err.(*wire.StoreError)
-	return ok && refusal.Code == "InvalidPart"
-}
-
 // completeParts sends Complete until it is known what has become of it. earlier says
 // that it may have been applied before; what is returned, that it may have been since.
 func (r *run) completeParts(ctx context.Context, earlier bool) (ambiguous bool, err error) {

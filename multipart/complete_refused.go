@@ -2,11 +2,13 @@ package multipart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/chunkup/chunkup/multipart/journal"
+	"github.com/chunkup/chunkup/multipart/wire"
 )
 
 // spoiltError is the refusal of a completion by a store that an earlier one was cut
@@ -29,6 +31,17 @@ func isOfParts(err error) bool { return codeOf(err) == "InvalidPart" || isOfByte
 func isOfBytes(err error) bool {
 	code := codeOf(err)
 	return code == "BadDigest" || code == "XAmzContentChecksumMismatch"
+}
+
+// missesPart tells the plain refusal of a completion for a part, behind which there is
+// nothing else.
+func missesPart(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	refusal, ok := e.Err.(*wire.StoreError)
+	return ok && refusal.Code == "InvalidPart"
 }
 
 // sight is what is to be seen under the key.

@@ -107,7 +107,7 @@ func TestFoldersByLinks(t *testing.T) {
 	f, root := newFake(t), tree(t, "a/x", "deep/a/y", "deep/b/z")
 	t.Chdir(root)
 	if err := os.Symlink(filepath.Join("deep", "b"), "link"); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	f.cp(t, append(small, "link", "deep/b", "s3://bucket/")...).want(t, exitUsage).oneLine(t, "link and deep/b are the same folder")
 	f.cp(t, append(small, "a", "link/../a", "s3://bucket/")...).want(t, exitOK)
@@ -195,7 +195,7 @@ func TestUnreadable(t *testing.T) {
 	isolate(t)
 	root := tree(t, "a", "b", "c")
 	if err := os.Symlink(".", filepath.Join(root, "link")); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	f := newFake(t)
 	f.on(func(_ http.ResponseWriter, r *http.Request, op string) bool {
@@ -235,7 +235,7 @@ func TestFollowSymlinks(t *testing.T) {
 	isolate(t)
 	root, other := tree(t, "a"), tree(t, "b")
 	if err := os.Symlink(other, filepath.Join(root, "link")); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		args      []string
