@@ -56,7 +56,7 @@ func rows() []row {
 		{name: "slow-connections", title: "1 GiB, 10 MB/s per connection, 200 MB/s in all", sink: []string{"-conn-rate", "10e6", "-total-rate", "200e6"}, size: gib, goals: goals{wall: 0.6}},
 		{name: "late-answers", title: "1 GiB, answers 80 ms late, 20 MB/s per connection", sink: []string{"-conn-rate", "20e6", "-answer-delay", "80ms"}, size: gib, goals: goals{wall: 0.8}},
 		{name: "uplink", title: "64 MiB through an uplink of 2 Mbit/s", link: 2e6, size: 64 * mib, most: 3, goals: goals{link: 1.02}},
-		{name: "refusals", title: "1 GiB, 5 % of the parts refused with 503", sink: []string{"-refuse", "0.05"}, size: gib, goals: goals{wall: 0.8, requests: 1.08}},
+		{name: "refusals", title: "4 GiB (a sparse file), 5 % of the parts refused with 503", sink: []string{"-refuse", "0.05"}, size: 4 * gib, sparse: true, goals: goals{wall: 0.8, requests: 1.08}},
 		{name: "freezes", title: "1 GiB, one connection in twenty freezes; 20 MB/s per connection, four requests each", sink: []string{"-conn-rate", "20e6", "-freeze", "20", "-conn-uses", "4"}, size: gib, most: 3, goals: goals{wall: 0.5}},
 		{name: "outage", title: "1 GiB at 100 MB/s in all, cut off for 20 s in the middle", sink: []string{"-total-rate", "100e6", "-outage", "20s", "-outage-after", "500e6"}, size: gib, fixed: true, most: 3, goals: goals{afterOutage: 35}},
 		{name: "silence", title: "1 GiB at 100 MB/s in all, nothing read and answered for 20 s in the middle", sink: []string{"-total-rate", "100e6", "-outage", "20s", "-outage-after", "500e6", "-outage-silent"}, size: gib, fixed: true, most: 3, goals: goals{afterOutage: 35}},
@@ -69,13 +69,21 @@ func growth() []row {
 	for _, n := range []int64{1, 10, 100} {
 		all = append(all, row{name: fmt.Sprintf("size-%dg", n), title: fmt.Sprintf("%d GB (a sparse file) to the sink over HTTP", n), size: n * gb, sparse: true, alone: true, most: 3})
 	}
-	for _, n := range []int{1, 10, 100} {
-		all = append(all, row{name: fmt.Sprintf("count-%dk", n), title: fmt.Sprintf("%d,000 files of 4 KiB to the sink over HTTP", n), size: 4 * kib, files: n * 1000, alone: true, most: 3})
+	for _, n := range []int{1, 10, 100, 1000} {
+		all = append(all, row{name: fmt.Sprintf("count-%dk", n), title: thousands(n) + " files of 4 KiB to the sink over HTTP", size: 4 * kib, files: n * 1000, alone: true, most: min(3, 1000/n)})
 	}
 	for _, n := range []int{0, 1, 5, 10, 20} {
 		all = append(all, row{name: fmt.Sprintf("faults-%d", n), title: fmt.Sprintf("4 GiB (a sparse file), %d %% of the parts refused with 503", n), size: 4 * gib, sparse: true, alone: true, most: 3, sink: []string{"-refuse", fmt.Sprint(float64(n) / 100)}})
 	}
 	return all
+}
+
+// thousands writes n × 1000, n up to 1000.
+func thousands(n int) string {
+	if n == 1000 {
+		return "1,000,000"
+	}
+	return fmt.Sprintf("%d,000", n)
 }
 
 // scaled makes the work smaller.

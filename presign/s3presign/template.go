@@ -86,6 +86,10 @@ func (s *sample) without(part presign.Part) *template {
 // anew.
 const maxTemplates = 64
 
+// templateLife is how long a template is used before the SDK is asked again, who may
+// know by then that the bucket is elsewhere.
+const templateLife = time.Minute
+
 // use is what a template is for.
 type use struct {
 	bucket string
@@ -101,10 +105,11 @@ type templates struct {
 	known map[use]known
 }
 
-// known is a template, and whether it was seen twice.
+// known is a template, whether it was seen twice, and when it was last.
 type known struct {
 	template *template
 	sure     bool
+	at       time.Time
 }
 
 // get returns the template for a part, nil if there is none yet or the part is one
@@ -115,7 +120,7 @@ func (t *templates) get(part presign.Part) *template {
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if k := t.known[useOf(part)]; k.sure {
+	if k := t.known[useOf(part)]; k.sure && time.Since(k.at) < templateLife {
 		return k.template
 	}
 	return nil
@@ -131,7 +136,7 @@ func (t *templates) see(part presign.Part, seen *template) {
 	if t.known == nil || !again && len(t.known) >= maxTemplates {
 		t.known = map[use]known{}
 	}
-	t.known[u] = known{seen, again && reflect.DeepEqual(before.template, seen)}
+	t.known[u] = known{seen, again && reflect.DeepEqual(before.template, seen), time.Now()}
 }
 
 // learn keeps what the SDK has just done for a part if that, done again, gives the same

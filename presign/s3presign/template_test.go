@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyendpoints "github.com/aws/smithy-go/endpoints"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-cmp/cmp"
@@ -202,6 +205,43 @@ func TestForgetsBuckets(t *testing.T) {
 	if kept != 2*64 || p.asked != kept+2 {
 		t.Errorf("asked %d times for 64 buckets, %d for two more", kept, p.asked-kept)
 	}
+}
+
+// moving is a resolver whose answer changes.
+type moving struct{ host string }
+
+func (m *moving) ResolveEndpoint(context.Context, s3.EndpointParameters) (smithyendpoints.Endpoint, error) {
+	return smithyendpoints.Endpoint{URI: url.URL{Scheme: "https", Host: m.host, Path: "/bucket"}}, nil
+}
+
+// A store that moves is found again within a minute, and costs one question a minute
+// while it stays.
+func TestAsksTheSDKAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		place := &moving{host: "a.example.com"}
+		p := s3presign.New(s3.New(s3.Options{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""), EndpointResolverV2: place}), 0)
+		sign := func() string {
+			r, err := p.Presign(t.Context(), presign.Part{Bucket: "bucket", Key: "key", Size: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			u, err := url.Parse(r.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return u.Host
+		}
+		sign()
+		sign()
+		place.host = "b.example.com"
+		if host := sign(); host != "a.example.com" {
+			t.Errorf("the third request went to %s: the SDK was asked", host)
+		}
+		time.Sleep(time.Minute)
+		if host := sign(); host != "b.example.com" {
+			t.Errorf("a minute later it still goes to %s", host)
+		}
+	})
 }
 
 // express are the credentials of a session of a directory bucket.
