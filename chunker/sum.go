@@ -10,7 +10,7 @@ import (
 // sumBuffer is how much [Sum] reads at once: few system calls, and small enough
 // to be hashed while it is still in the processor's cache, and for each lane to have
 // one.
-const sumBuffer = 64 << 10
+const sumBuffer = 32 << 10
 
 // summer is what one Sum needs, kept for the next.
 type summer struct {

@@ -180,6 +180,47 @@ func TestCompleteOfOtherBytes(t *testing.T) {
 	})
 }
 
+// halfway is a store whose first completion loses its connection, and a part with it;
+// when the part is there again, no completion has the right checksum.
+type halfway struct {
+	*storetest.Mem
+	sent   int
+	spoilt string
+}
+
+func (s *halfway) Complete(ctx context.Context, u multipart.Upload, c multipart.Completion) (multipart.Info, error) {
+	switch s.sent++; {
+	case s.sent == 1:
+		s.spoilt = u.ID
+		s.Lose(u.ID, 3)
+		return multipart.Info{}, syscall.ECONNRESET
+	case s.sent > 2 && s.sent < 20 && u.ID == s.spoilt: // not for ever, so that the test ends
+		return multipart.Info{}, wire.NewStoreError(400, nil, "XAmzContentChecksumMismatch", "The provided 'x-amz-checksum' header does not match what was computed.")
+	}
+	return s.Mem.Complete(ctx, u, c)
+}
+
+// That a completion may have been cut short is not forgotten when a part was sent
+// again meanwhile. What is refused after it is looked after for 16 s in all, and asked
+// for once more.
+func TestCompleteSpoiltAndRepaired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		store := &halfway{Mem: k.Mem}
+		start := time.Now()
+		_, err := k.uploader(t, store, k.Mem).UploadFile(t.Context(), object, k.path)
+		k.finished(t, err)
+		k.wantRequests(t, wire.Create, 2)
+		k.wantRequests(t, wire.PutPart, 12+1+12)
+		if store.sent != 5 { // cut, a part missing, refused, once more, the new upload's
+			t.Errorf("%d completions", store.sent)
+		}
+		if d := time.Since(start); d > 30*time.Second {
+			t.Errorf("it took %v", d)
+		}
+	})
+}
+
 // tardy is a store whose first completion loses its connection, and is applied when
 // the second is there; that is refused for a part.
 type tardy struct {
