@@ -100,7 +100,36 @@ func costs(all []outcome) string {
 	if lines == nil {
 		return ""
 	}
-	return table(head, lines)
+	return table(head, lines) + flat(all)
+}
+
+// flat says how far the memory grows with the work.
+func flat(all []outcome) string {
+	const most = 1.1
+	var said []string
+	for _, p := range []struct{ large, small, text string }{
+		{"size-100g", "size-1g", "at 100 GB it is %s of what it is at 1 GB"},
+		{"count-1000k", "count-1k", "for 1,000,000 files %s of what it is for 1,000"},
+	} {
+		large, small := peakOf(all, p.large), peakOf(all, p.small)
+		if large > 0 && small > 0 {
+			said = append(said, fmt.Sprintf(p.text, goal(large/small, most)))
+		}
+	}
+	if said == nil {
+		return ""
+	}
+	return "\nThe peak of memory, medians: " + strings.Join(said, ", ") + ".\n"
+}
+
+// peakOf is the median of a row's peaks in MB, 0 if there is none.
+func peakOf(all []outcome, row string) float64 {
+	for _, o := range all {
+		if us, ok := o.ours(); ok && o.Row == row {
+			return us.spread(peakMB).median
+		}
+	}
+	return 0
 }
 
 func rowNamed(name string) (row, bool) {

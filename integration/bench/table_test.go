@@ -74,6 +74,21 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// Memory is compared over the sizes, once both are there.
+func TestFlat(t *testing.T) {
+	small, large := example(), example()
+	small.Row, large.Row = "size-1g", "size-100g"
+	for i := range large.Results[0].Measurements {
+		large.Results[0].Measurements[i].Peak *= 2
+	}
+	if got := costs([]outcome{small, large}); !strings.Contains(got, "at 100 GB it is 2.00 (missed: goal 1.10) of what it is at 1 GB.") {
+		t.Error(got)
+	}
+	if got := costs([]outcome{small}); strings.Contains(got, "peak of memory") {
+		t.Error(got)
+	}
+}
+
 // The page keeps what is around the tables, and rows that were not measured again;
 // the figure is XML.
 func TestWriteDocs(t *testing.T) {
