@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,15 +18,27 @@ import (
 	"github.com/chunkup/chunkup/integration/check"
 )
 
-// command builds the command as users have it, without the race detector.
+// command is the path of the command, built as users have it, without cgo and the race
+// detector.
 func command(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "chunkup")
-	if out, err := exec.Command("go", "build", "-o", path, module+"cmd/chunkup").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	path, err := theCommand()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
+
+// theCommand builds it once for all tests: to link it takes longer than most of them.
+var theCommand = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(ownDir, "chunkup")
+	build := exec.Command("go", "build", "-o", path, module+"cmd/chunkup")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
 
 // environment has the AWS variables of a store and nothing else of the
 // machine's AWS settings.

@@ -24,11 +24,21 @@ const (
 	mib = 1 << 20
 )
 
-var store minio.Shared
+var (
+	store  minio.Shared
+	ownDir string // of all tests
+)
 
 func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "chunkup-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	ownDir = dir
 	code := m.Run()
 	store.Stop()
+	os.RemoveAll(dir)
 	os.Exit(code)
 }
 

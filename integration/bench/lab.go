@@ -37,6 +37,7 @@ func newLab(ctx context.Context, dir string) (*lab, error) {
 	}
 	l := &lab{dir: dir, self: self, chunkup: filepath.Join(dir, "chunkup"), peers: findPeers(), minio: findMinio(), root: root}
 	build := exec.CommandContext(ctx, "go", "build", "-o", l.chunkup, "./cmd/chunkup")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("chunkup does not build: %w\n%s", err, out), l.close())
 	}
