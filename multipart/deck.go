@@ -9,10 +9,9 @@ import (
 	"github.com/chunkup/chunkup/presign"
 )
 
-// deck is where the next few parts stand before there is a lane for them, if their
-// requests cost the provider a call: it is told of each ahead, so that no lane waits
-// for one. There are half as many as lanes, in the order of their coming. It is safe
-// for concurrent use.
+// deck is where the next few parts stand before there is a lane for them, half as many
+// as lanes, in the order of their coming. More would only take memory. It is safe for
+// concurrent use.
 type deck struct {
 	lanes func() int
 
@@ -74,18 +73,13 @@ func (d *deck) free() {
 
 func (d *deck) places() int { return max(1, d.lanes()/2) }
 
-// anticipate tells the provider of a part that is next, if that is of use to it. The
-// returned function, which may be called twice, makes room for another: when there is
-// a lane for this one. What cannot be read here fails when it is to be sent.
-func (r *run) anticipate(ctx context.Context, p chunker.Part, src io.ReaderAt, receipt *Receipt) (onLane func()) {
-	if r.deck == nil || r.deck.enter(ctx) != nil {
-		return func() {}
-	}
-	onLane = sync.OnceFunc(r.deck.leave)
-	if r.hash(ctx, p, src, receipt) == nil {
+// anticipate tells the provider of a part that is next, if that is of use to it: where a
+// request costs it a call, no lane has to wait for one. What cannot be read here fails
+// when it is to be sent.
+func (r *run) anticipate(ctx context.Context, p chunker.Part, src io.ReaderAt, receipt *Receipt) {
+	if r.provider.Anticipates() && r.hash(ctx, p, src, receipt) == nil {
 		r.provider.Anticipate(r.partRequest(p, receipt.Digest))
 	}
-	return onLane
 }
 
 // partRequest is what the provider is asked for to send a part.

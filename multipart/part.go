@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,9 +16,9 @@ import (
 	"github.com/chunkup/chunkup/presign"
 )
 
-// sendAll sends every part of the source that the store does not have yet. The
-// group holds more parts than there are lanes, because those that wait for a
-// retry hold none.
+// sendAll sends every part of the source that the store does not have yet. A part is
+// begun when there is a place on deck for it. The group holds more than there are lanes
+// and places, because those that wait for a retry hold none.
 func (r *run) sendAll(ctx context.Context) error {
 	g, parts := errgroup.WithContext(ctx)
 	g.SetLimit(2 * r.endpoint.lanes.Max())
@@ -28,6 +29,9 @@ func (r *run) sendAll(ctx context.Context) error {
 		if r.parts.get(p.Number).Number != 0 {
 			continue
 		}
+		if r.deck.enter(parts) != nil {
+			break
+		}
 		g.Go(func() error { return r.sendPart(parts, p, r.source) })
 	}
 	err := g.Wait()
@@ -37,13 +41,15 @@ func (r *run) sendAll(ctx context.Context) error {
 	return err
 }
 
-// sendPart sends a part, whose bytes are in src.
+// sendPart sends a part, whose bytes are in src. It has a place on deck, which it gives
+// back when it is on a lane.
 func (r *run) sendPart(ctx context.Context, p chunker.Part, src io.ReaderAt) error {
+	onLane := sync.OnceFunc(r.deck.leave)
+	defer onLane()
 	c := r.newCall(wire.PutPart, p.Number, p.Size)
 	defer c.pay.End()
 	var receipt Receipt
-	onLane := r.anticipate(ctx, p, src, &receipt)
-	defer onLane()
+	r.anticipate(ctx, p, src, &receipt)
 	err := r.do(ctx, c, func(ctx context.Context) result {
 		onLane()
 		return r.put(ctx, c, p, src, &receipt)

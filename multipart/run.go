@@ -34,7 +34,7 @@ type run struct {
 	state  *keeper // nil: nothing is kept on disk
 
 	share    *budget.Share
-	deck     *deck // nil: the provider has no use for it
+	deck     deck
 	progress *progress
 	teller   *teller
 
@@ -66,9 +66,7 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan, state
 	if src != nil && plan.Size == 0 {
 		r.empties()
 	}
-	if u.provider.Anticipates() {
-		r.deck = &deck{lanes: r.endpoint.lanes.Limit}
-	}
+	r.deck = deck{lanes: r.endpoint.lanes.Limit}
 	r.header = o.headers(r.traits.MetaPrefix, r.token)
 	r.share = r.endpoint.budget.Join(max(plan.PartSize, 1))
 	r.teller = newTeller(u.options.OnEvent, o, r.figures)

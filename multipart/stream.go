@@ -111,6 +111,9 @@ func (r *run) sendStream(ctx context.Context, cutter *chunker.Cutter, growth chu
 		p := piece
 		g.Go(func() error {
 			defer p.Release()
+			if err := r.deck.enter(parts); err != nil {
+				return r.local(wire.PutPart, err)
+			}
 			return r.sendPart(parts, p.Part, p)
 		})
 		if last {
