@@ -15,9 +15,11 @@
 // Goodput is measured in windows of a second or more, in which at least 1 MiB
 // per lane has moved. A socket takes in its buffer's worth at once, whatever the
 // link does with it afterwards, so that less would be noise: at 40 kB/s, a
-// window of 8 lanes lasts three and a half minutes. A window counts if it was
-// busy, that is if nearly all lanes were taken all the time and somebody waited;
-// else more lanes would not have been used.
+// window of 8 lanes lasts three and a half minutes. A part that was answered with
+// success is worth 256 KiB besides its bytes, in every sum: of small files the
+// answers are what an endpoint is waited for. A window counts if it was busy,
+// that is if nearly all lanes were taken all the time and somebody waited; else
+// more lanes would not have been used.
 //
 // The climb is that of AzCopy's concurrencyTuner (Azure/azure-storage-azcopy,
 // ste/concurrencyTuner.go). After a busy window the limit doubles for a trial:

@@ -272,6 +272,19 @@ func TestModelThirdRefused(t *testing.T) {
 	}
 }
 
+// Small files have no bytes to be measured by, and need lanes all the more: while
+// one waits for its answer, nothing moves.
+func TestModelSmallFiles(t *testing.T) {
+	small := path{total: 1000 * mb, each: 20 * mb, part: 4096, answer: 50 * time.Millisecond, tick: 10 * time.Millisecond}
+	w := simulate(t, small, lanes.Options{}, 6, nil)
+	if got := w.seconds[3].limit; got != 64 {
+		t.Errorf("%d lanes after 4 s: %v", got, w)
+	}
+	if got := w.done(4, 6); got < 900 { // 64 in 60 ms and a little
+		t.Errorf("%v files a second", got)
+	}
+}
+
 // A gibibyte is too short for patience: the lanes that it needs are there in a
 // second.
 func TestModelHaste(t *testing.T) {
