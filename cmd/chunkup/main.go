@@ -22,11 +22,7 @@ import (
 const lastWords = 200 * time.Millisecond
 
 func main() {
-	// What is kept of an upload is little, and soon looked through: the heap does not
-	// have to grow to twice that before it is.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
+	collectAt(fewFiles)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var begun inFlight
 	signals := make(chan os.Signal, 2)
@@ -56,7 +52,16 @@ func main() {
 		getenv:   os.Getenv,
 		terminal: isTerminal,
 		begun:    &begun,
+		collect:  collectAt,
 	}))
+}
+
+// collectAt lets the heap grow by so many percent before garbage is collected, unless
+// the user has said by how many.
+func collectAt(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
 }
 
 // quit ends the process at once.

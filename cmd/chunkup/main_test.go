@@ -61,6 +61,7 @@ type world struct {
 	terminal  bool // standard error is one
 	stdin     io.Reader
 	begun     *inFlight
+	collect   func(percent int)
 }
 
 // shared is a buffer that the command and what it has started write to, as they do to
@@ -100,6 +101,7 @@ func (w world) run(t *testing.T, args ...string) ran {
 			return state // not the user's own
 		},
 		terminal: func(f io.Writer) bool { return w.terminal && f == io.Writer(&stderr) },
+		collect:  w.collect,
 	})
 	return ran{code, stdout.String(), stderr.String()}
 }

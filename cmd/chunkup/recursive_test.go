@@ -56,6 +56,26 @@ func TestRecursive(t *testing.T) {
 	}
 }
 
+// Of many files garbage is collected less often: it is a quarter of what they cost.
+func TestGarbageOfManyFiles(t *testing.T) {
+	isolate(t)
+	root := tree(t, "a")
+	for _, c := range []struct {
+		source string
+		want   []int
+	}{
+		{root, []int{100}},
+		{filepath.Join(root, "a"), nil},
+	} {
+		var got []int
+		w := world{collect: func(percent int) { got = append(got, percent) }}
+		w.run(t, newFake(t).args(append(small, c.source, "s3://bucket/p/")...)...).want(t, exitOK)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v", c.source, got)
+		}
+	}
+}
+
 // Files and folders can stand side by side; what is named goes up whatever the patterns
 // say.
 func TestFilesAndFolders(t *testing.T) {

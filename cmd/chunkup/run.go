@@ -18,13 +18,24 @@ type env struct {
 	getenv         func(string) string
 	terminal       func(io.Writer) bool
 	begun          *inFlight // what is left if the process ends now
+	collect        func(percent int)
 }
+
+// How far the heap grows before garbage is collected. What is kept of an upload is
+// little, and soon looked through. Of many small files garbage is most of the work.
+const (
+	fewFiles  = 50
+	manyFiles = 100
+)
 
 // run runs the command and returns its exit code. ctx ends with errInterrupted
 // as its cause when the user interrupts.
 func run(ctx context.Context, e env) int {
 	if e.begun == nil {
 		e.begun = &inFlight{} // nobody will ask
+	}
+	if e.collect == nil {
+		e.collect = func(int) {} // the process is not ours
 	}
 	root := newRoot(e)
 	root.SetArgs(e.args)
