@@ -281,13 +281,14 @@ func TestSamePartFiveTimes(t *testing.T) {
 	})
 }
 
-// With one lane, part 1 fails and another part succeeds in between, over and
-// over: it goes on, up to 20 attempts.
+// Part 1 fails and another part succeeds in between, over and over: it goes on, up
+// to 20 attempts. With more lanes than eight the others would be done before.
 func TestOthersSucceedInBetween(t *testing.T) {
 	for _, failures := range []int{19, 20} {
 		synctest.Test(t, func(t *testing.T) {
 			l, body := newLab(t, func(_ *lab, e *multipart.EndpointOptions) {
 				e.Budget = budget.Options{Retries: 1000}
+				e.Lanes = 8
 			}), randomBytes(400*kib)
 			l.options.PartSize = kib
 			l.options.Backoff = multipart.Backoff{Base: time.Second, Cap: time.Second, Jitter: multipart.NoJitter}
