@@ -106,7 +106,8 @@ func TestSlowStart(t *testing.T) {
 		l, body := newLab(t, func(_ *lab, e *multipart.EndpointOptions) { e.Lanes = 8 }), randomBytes(100*64*kib)
 		l.options.Rand = func() float64 { return 0.5 }
 		start := time.Now()
-		l.Script(storetest.Fault{Op: wire.PutPart, Times: -1, Status: 500, From: start.Add(5 * time.Second), Until: start.Add(15 * time.Second)},
+		// All lanes are taken before the first of them hears of the trouble.
+		l.Script(storetest.Fault{Op: wire.PutPart, Times: -1, Status: 500, Delay: 10 * time.Millisecond, From: start.Add(5 * time.Second), Until: start.Add(15 * time.Second)},
 			storetest.Fault{Op: wire.PutPart, Times: -1, Delay: time.Second})
 		if _, err := l.upload(t.Context(), body); err != nil {
 			t.Fatal(err)
