@@ -69,7 +69,8 @@ func TestEndedWhileInTrouble(t *testing.T) {
 		if !errors.As(err, &e) || !errors.Is(err, enough) || !errors.As(err, &s) || s.Code != "SlowDown" || e.Stopped != enough {
 			t.Fatalf("err = %v", err)
 		}
-		if d := time.Since(start); d != 8*time.Second {
+		// A part that was cut off in the same instant is looked for once more.
+		if d := time.Since(start); d != 8*time.Second && d != 8*time.Second+250*time.Millisecond {
 			t.Errorf("after %v", d)
 		}
 		for _, want := range []string{"SlowDown", "503", "request id mem", "enough", "retries left in the budget"} {
