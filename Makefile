@@ -1,14 +1,14 @@
 # make test   everything a change must pass; the same command as CI's
 # make full   the long tests as well
 # make mutants  each rule switched off once: its test must fail
-# make bench  chunkup beside its peers; takes an hour, on a machine that does nothing else
+# make bench  chunkup beside its peers; takes three hours, on a machine that does nothing else
 # make build  the command, in ./bin
 # make page   the bundle of chunkup mint's web page, anew from its source
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Our files differ by system, not by processor: one build of each system says what
-# there is to say, and six of them take longer than all the tests of the library.
-PLATFORMS   := darwin/arm64 windows/amd64
+# there is to say.
+PLATFORMS   := linux/amd64 darwin/arm64 windows/amd64
 RELEASES    := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 FUZZTIME    ?= 30s
 
@@ -64,7 +64,7 @@ tools:
 	@.ci/tools
 
 unit: tools
-	go test -race -timeout 20m ./...
+	go test -race -timeout 15m ./...
 
 # Each fuzz target for FUZZTIME.
 fuzz:

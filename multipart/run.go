@@ -66,7 +66,7 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan, state
 	if src != nil && plan.Size == 0 {
 		r.empties()
 	}
-	r.deck = deck{lanes: r.endpoint.lanes.Limit}
+	r.deck.lanes = r.endpoint.lanes.Limit
 	r.header = o.headers(r.traits.MetaPrefix, r.token)
 	r.share = r.endpoint.budget.Join(max(plan.PartSize, 1))
 	r.teller = newTeller(u.options.OnEvent, o, r.figures)

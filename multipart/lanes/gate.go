@@ -28,7 +28,7 @@ type Options struct {
 // comment. It is safe for concurrent use; the zero value is not usable, see
 // [New].
 type Gate struct {
-	moved atomic.Int64 // bytes ever sent
+	moved atomic.Int64 // bytes ever sent, and what answers are worth
 	mark  atomic.Int64 // the count of moved at which a window may be full
 
 	mu      sync.Mutex

@@ -24,8 +24,8 @@ type Lane struct {
 	released bool
 }
 
-// answered is what a part that has arrived is worth besides its bytes: of what is
-// smaller an endpoint takes hardly more in the same time.
+// answered is what a part that has arrived is worth besides its bytes: four answers
+// for each lane fill a window, as a mebibyte does.
 const answered = 256 << 10
 
 // Release gives the lane back and says how its use ended. It panics if the lane
