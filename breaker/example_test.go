@@ -13,9 +13,10 @@ import (
 // An attempt that may wait: ask, get ready, ask whether the permit still
 // holds, send, report what it says about the endpoint.
 func Example() {
+	changes := make(chan string, 3)
 	b := breaker.New(breaker.Options{
 		Cooldown: 10 * time.Millisecond, // an example must not take long
-		OnChange: func(from, to breaker.State) { fmt.Println("breaker:", from, "->", to) },
+		OnChange: func(from, to breaker.State) { changes <- fmt.Sprint(from, " -> ", to) },
 	})
 	attempt := func(ctx context.Context, op string, size int64, send func() int) error {
 		p, err := b.Wait(ctx, op, size)
@@ -45,16 +46,19 @@ func Example() {
 		fmt.Println(attempt(ctx, fmt.Sprint("upload-1/", part), 5<<20, down))
 	}
 	fmt.Println(attempt(ctx, "upload-1/0", 5<<20, ok)) // waits for the cooldown, and is the probe
+	for range 3 {
+		fmt.Println(<-changes) // each may be told a little after the call that caused it
+	}
 	// Output:
 	// upload-1/0: status 503
 	// upload-1/1: status 503
 	// upload-1/2: status 503
 	// upload-1/3: status 503
-	// breaker: closed -> open
 	// upload-1/4: status 503
-	// breaker: open -> half-open
-	// breaker: half-open -> closed
 	// <nil>
+	// closed -> open
+	// open -> half-open
+	// half-open -> closed
 }
 
 // Work that had better fail at once than wait.
