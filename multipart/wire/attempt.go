@@ -30,6 +30,7 @@ func (a *attempt) do(req *http.Request, source io.Reader, progress func(int)) (A
 	attached := context.AfterFunc(ctx, mine.close)
 
 	w := a.watch(cancel)
+	w.whole = a.size > 0 && req.Header.Get("Expect") == ""
 	b := &body{source: source, left: a.size, watch: w, progress: progress}
 	var answer Answer
 	req = a.prepare(req.WithContext(httptrace.WithClientTrace(ctx, a.trace(w, &answer))), b)

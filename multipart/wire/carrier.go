@@ -39,7 +39,6 @@ func (c *Client) newCarrier(origin string) *carrier {
 		TLSClientConfig:       c.tls,
 		Protocols:             &http1,
 		DisableCompression:    true,
-		WriteBufferSize:       8 << 10,          // the head and a small body leave in one write
 		IdleConnTimeout:       20 * time.Second, // below the 30 s at which MinIO closes
 		ExpectContinueTimeout: time.Second,
 	}

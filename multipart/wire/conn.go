@@ -17,14 +17,17 @@ const notSentLowat = 128 << 10
 // gives a connection up whose bytes are not acknowledged.
 const userTimeoutExtra = 15 * time.Second
 
-// conn is a connection whose send queue can be asked for. It hides ReadFrom:
-// one sendfile of the whole body would show no life until its end.
+// conn is a connection whose send queue can be asked for.
 type conn struct {
 	net.Conn
 	raw    syscall.RawConn       // nil: nothing is known of the queue
 	user   atomic.Pointer[watch] // of the attempt that it carries
 	closed atomic.Bool
 	last   atomic.Int64 // the queue when it was closed
+
+	hold   atomic.Bool // what is written next is to wait for what comes after it
+	buffer []byte      // of the writer, who is one at a time
+	held   int         // of the buffer, what waits
 }
 
 // newConn takes a connection over. Only that of a TCPConn has a queue.
@@ -80,14 +83,6 @@ func (c *conn) giveUpAfter(stall time.Duration) {
 	if c.counts() {
 		setUserTimeout(c.raw, stall+userTimeoutExtra)
 	}
-}
-
-func (c *conn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if w := c.user.Load(); w != nil {
-		w.put(n)
-	}
-	return n, err
 }
 
 func (c *conn) Close() error {

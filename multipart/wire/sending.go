@@ -45,6 +45,9 @@ func (w *watch) connected(c *conn) {
 	if c != nil { // a proxy's connection may be unknown
 		c.giveUpAfter(w.limits.Stall)
 		c.user.Store(w)
+		if w.whole {
+			c.holdHead()
+		}
 	}
 	w.mu.Lock()
 	w.conn = c
