@@ -109,7 +109,7 @@ func (r *run) send(ctx context.Context, c *call, request presign.Request, p chun
 	way := &passage{link: &e.link, limits: e.client.Limits(), size: p.Size, stretch: c.stretch, inFlight: r.inFlight}
 	answer, err := e.client.Do(ctx, wire.Request{
 		Method: request.Method, URL: request.URL, Header: request.Header,
-		Body: e.paced(ctx, p.Reader(src)), Size: p.Size,
+		Body: e.paced(ctx, p.Reader(src)), Size: p.Size, HeadFirst: e.pace != nil,
 		Send: way.deadline, Stall: e.link.stall(e.client.Limits().Stall),
 		Fresh: c.fresh, Expect: c.expect && !e.noContinue.Load(),
 		Progress: func(n int) {

@@ -401,6 +401,7 @@ func TestAnticipateUnreadable(t *testing.T) {
 			if off >= 64*kib {
 				return 0, broken
 			}
+			clear(p)
 			return len(p), nil
 		}), 3*64*kib)
 		if _, err := u.Upload(t.Context(), object, src); !errors.Is(err, broken) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,34 @@ func TestTuningFlags(t *testing.T) {
 		got := tuned{f.tuning.limits(), f.tuning.endpoint(), f.tuning.uploader(), f.tuning.timeout, f.tuning.workers}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(wire.Client{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.args, diff)
+		}
+	}
+}
+
+// Where there are many files there may be more lanes, but no more retries.
+func TestLanesOfManyFiles(t *testing.T) {
+	isolate(t)
+	folder := tree(t, "a")
+	for _, c := range []struct {
+		args    string
+		source  string
+		lanes   int
+		retries float64
+	}{
+		{"-r", folder, 256, 10},
+		{"-r -c 300", folder, 300, 0},
+		{"-r --retry-budget 20", folder, 256, 20},
+		{"", filepath.Join(folder, "a"), 0, 0},
+	} {
+		f, _, err := parse(t, strings.Fields(c.args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.prepare(t.Context(), env{}, []string{c.source, "s3://bucket/p/"}, -1); err != nil {
+			t.Fatal(err)
+		}
+		if o := f.tuning.endpoint(); o.Lanes != c.lanes || o.Budget.Retries != c.retries {
+			t.Errorf("%s: %d lanes, %v retries", c.args, o.Lanes, o.Budget.Retries)
 		}
 	}
 }

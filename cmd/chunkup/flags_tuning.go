@@ -14,11 +14,21 @@ import (
 	"github.com/chunkup/chunkup/multipart/wire"
 )
 
+const (
+	// manyLanes is the ceiling where there may be many small files: each is waited for as
+	// long as the store is far, whatever its size, and takes little memory.
+	manyLanes = 256
+
+	// autoRetries is the budget where the lanes do not say how large it is.
+	autoRetries = 10
+)
+
 // tuningFlags say how objects are cut, how long to wait and how often to try.
 type tuningFlags struct {
 	partSize    int64
 	threshold   int64
 	concurrency int
+	many        bool // files, however large
 	workers     int
 	bandwidth   int64
 	memory      int64
@@ -42,7 +52,7 @@ type tuningFlags struct {
 func (t *tuningFlags) parts(set *pflag.FlagSet) {
 	define(set, &t.partSize, label{"part-size", "", "auto", "SIZE", "size of the parts; auto is 8MiB to 64MiB, by the size of the file, or what the number of parts asks for"}, parsePartSize)
 	define(set, &t.threshold, label{"multipart-threshold", "", "16MiB", "SIZE", "smaller files go up in one PUT; 0 sends all but empty ones in parts"}, parseThreshold)
-	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; how many there are below it is found out, from %d on; 0 is %d", multipart.DefaultLanes, multipart.MaxLanes)}, atLeast(0))
+	define(set, &t.concurrency, label{"concurrency", "c", "0", "N", fmt.Sprintf("ceiling on parts in flight over all files; how many there are below it is found out, from %d on; 0 is %d, for folders and lists %d", multipart.DefaultLanes, multipart.MaxLanes, manyLanes)}, atLeast(0))
 	define(set, &t.workers, label{"workers", "", "0", "N", fmt.Sprintf("files under way at once; 0 is as many as have two parts for each part that may be in flight, %d at the least and %d at the most", fewestFiles, mostFiles)}, atLeast(0))
 	define(set, &t.bandwidth, label{"bwlimit", "", "none", "RATE", "how much the whole command sends in a second"}, parseBandwidth)
 	define(set, &t.memory, label{"memory", "", "256MiB", "SIZE", "bound on buffers, which only standard input needs: parts of files are read in place"}, parseMemory)
@@ -80,12 +90,17 @@ func (t *tuningFlags) limits() wire.Limits {
 
 // endpoint is what all files share.
 func (t *tuningFlags) endpoint() multipart.EndpointOptions {
-	return multipart.EndpointOptions{
+	o := multipart.EndpointOptions{
 		Lanes: t.concurrency, Bandwidth: t.bandwidth,
 		Budget: budget.Options{Retries: t.retryBudget, Ratio: noneIfZero(t.retryRatio), Floor: noneIfZero(t.retryFloor)},
 		Breaker: breaker.Options{Failures: t.breakerFailures,
 			Cooldown: t.breakerCooldown, MaxCooldown: t.breakerMaxCooldown},
 	}
+	if t.many && o.Lanes == 0 {
+		o.Lanes = manyLanes
+		o.Budget.Retries = cmp.Or(o.Budget.Retries, autoRetries) // no more than with fewer lanes
+	}
+	return o
 }
 
 // uploader is what each file's upload goes by. The command has nothing else to

@@ -64,7 +64,7 @@ func TestGarbageOfManyFiles(t *testing.T) {
 		source string
 		want   []int
 	}{
-		{root, []int{200}},
+		{root, []int{100}},
 		{filepath.Join(root, "a"), nil},
 	} {
 		var got []int

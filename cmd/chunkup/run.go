@@ -25,7 +25,7 @@ type env struct {
 // little, and soon looked through. Of many small files to collect garbage is a quarter of the work.
 const (
 	fewFiles  = 50
-	manyFiles = 200
+	manyFiles = 100
 )
 
 // run runs the command and returns its exit code. ctx ends with errInterrupted

@@ -84,7 +84,9 @@ func (f *cpFlags) prepare(ctx context.Context, e env, args []string, dash int) (
 	if err := f.fit(s.named, f.knownTraits()); err != nil {
 		return nil, err
 	}
-	return s, f.openList(s, e)
+	err = f.openList(s, e)
+	f.tuning.many = s.finds()
+	return s, err
 }
 
 // newSources reads DEST and the flags that say what is found.

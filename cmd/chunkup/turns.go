@@ -4,7 +4,8 @@ import "sync"
 
 const (
 	fewestFiles = 4
-	mostFiles   = 256
+	mostFiles   = 320
+	mostAhead   = 64 // parts that are ready and wait for a lane
 )
 
 // crew uploads files, some at a time, each in a goroutine that takes the next one when it
@@ -80,8 +81,8 @@ func (t *turns) leave(parts int) {
 	t.left.Signal() // there is one who waits
 }
 
-// hasRoom lets another file in while those under way have less than two parts for each
-// lane: one that is on it, and one that waits for it. How many lanes there are is found
+// hasRoom lets another file in while those under way have a part for each lane, and for
+// most lanes one that waits for it. How many lanes there are is found
 // out by what waits for them: with no more small files than lanes they would never grow.
 func (t *turns) hasRoom() bool {
 	switch {
@@ -90,5 +91,6 @@ func (t *turns) hasRoom() bool {
 	case t.files < fewestFiles:
 		return true
 	}
-	return t.files < mostFiles && t.parts < 2*t.lanes()
+	lanes := t.lanes()
+	return t.files < mostFiles && t.parts < lanes+min(lanes, mostAhead)
 }

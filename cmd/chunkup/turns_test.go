@@ -23,7 +23,8 @@ func TestTurns(t *testing.T) {
 	for _, c := range []struct{ most, lanes, parts, want int }{
 		{0, 8, 1, 16},     // one on each lane, and one waiting for it
 		{0, 64, 1, 128},   // more lanes, more files
-		{0, 1000, 1, 256}, // within bounds
+		{0, 128, 1, 192},  // with enough that wait
+		{0, 1000, 1, 320}, // within bounds
 		{0, 1, 1, 4},      // a store in trouble
 		{0, 8, 3, 6},      // three parts each
 		{0, 8, 64, 4},     // large files

@@ -245,7 +245,9 @@ func TestNoClimbWithoutDemand(t *testing.T) {
 func TestAnswersFillWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lanes.Options{})
-		for i, want := range []int{8, 8, 8, 8, 8, 8, 8, 16} { // one window settles, one counts
+		r.end(1, lanes.Overload) // no haste any more
+		r.end(7+4+5+7+8, lanes.Success)
+		for i, want := range []int{8, 8, 8, 8, 8, 8, 16} { // one window settles, one counts
 			r.end(4, lanes.Success)
 			r.end(4, lanes.Ignored)
 			if got := r.second(1.0001); got != want {

@@ -3,8 +3,9 @@ package lanes
 import "time"
 
 const (
-	// hasteTime is a window of those in haste.
-	hasteTime = 200 * time.Millisecond
+	// hasteTime is a window of those in haste, answerTime the least one of answers.
+	hasteTime  = 200 * time.Millisecond
+	answerTime = 50 * time.Millisecond
 
 	// hasteGain is the share of the linear gain with which a trial has plainly
 	// come off: so much is not the noise of a short window.
@@ -23,7 +24,7 @@ const (
 // their time to get going.
 func (c *climber) hurry(now time.Time, moved int64) {
 	g, before := c.glance, c.limit
-	if now.Sub(g.start) < hasteTime || moved < g.from+int64(c.limit)*windowBytes {
+	if !c.glanced(now, moved) {
 		return
 	}
 	c.glance = newWindow(now, moved)
@@ -42,6 +43,20 @@ func (c *climber) hurry(now time.Time, moved int64) {
 	if c.limit != before {
 		c.restart(now, moved)
 		c.settle()
+	}
+}
+
+// glanced reports that the short window is full, of bytes or of answers: as many as
+// there are lanes come in the time that each takes for one.
+func (c *climber) glanced(now time.Time, moved int64) bool {
+	g := &c.glance
+	switch spent := now.Sub(g.start); {
+	case g.settling && g.arrived >= c.limit:
+		return true
+	case g.arrived >= c.limit && spent >= answerTime:
+		return true
+	default:
+		return spent >= hasteTime && moved >= g.from+int64(c.limit)*windowBytes
 	}
 }
 

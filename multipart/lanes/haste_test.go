@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/chunkup/chunkup/multipart/lanes"
 )
@@ -44,6 +45,32 @@ func TestHaste(t *testing.T) {
 				for i, row := range rows {
 					if got := r.tenths(2, row.mib*1.0001); got != row.want {
 						t.Fatalf("row %d: limit %d, want %d", i, got, row.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Of small parts the answers say how many lanes there should be. A row is the time
+// that each takes: so many limits after it and the next ones.
+func TestHasteOfAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes time.Duration
+		want  []int
+	}{
+		"one for each lane settles, one counts": {50 * time.Millisecond, []int{8, 16, 16, 32, 32, 64, 64, 128, 128, 256, 256}},
+		"as it does where they are late":        {time.Second, []int{8, 16, 16, 32, 32, 64, 64, 128, 128, 256, 256}},
+		"a moment is no window":                 {10 * time.Millisecond, []int{8, 8, 8, 8, 8, 16, 16, 16, 16, 16, 16, 32}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, lanes.Options{Max: 256})
+				for i, want := range c.want {
+					time.Sleep(c.takes)
+					r.end(len(r.held), lanes.Success)
+					if got := r.Limit(); got != want {
+						t.Fatalf("answer %d: limit %d, want %d", i, got, want)
 					}
 				}
 			})

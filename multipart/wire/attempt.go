@@ -15,6 +15,7 @@ type attempt struct {
 	size    int64
 	send    func(spent time.Duration) time.Duration
 	fresh   bool
+	ahead   bool // the head leaves before the body is read
 	maxRead int64
 }
 
@@ -30,7 +31,6 @@ func (a *attempt) do(req *http.Request, source io.Reader, progress func(int)) (A
 	attached := context.AfterFunc(ctx, mine.close)
 
 	w := a.watch(cancel)
-	w.whole = a.size > 0 && req.Header.Get("Expect") == ""
 	b := &body{source: source, left: a.size, watch: w, progress: progress}
 	var answer Answer
 	req = a.prepare(req.WithContext(httptrace.WithClientTrace(ctx, a.trace(w, &answer))), b)
@@ -66,10 +66,11 @@ func (a *attempt) watch(cancel context.CancelCauseFunc) *watch {
 
 // prepare completes a request that is this attempt's own.
 func (a *attempt) prepare(req *http.Request, b *body) *http.Request {
-	req.Body, req.ContentLength = http.NoBody, a.size
+	req.Body, req.GetBody, req.ContentLength = http.NoBody, nil, a.size
 	if a.size > 0 {
 		req.Body = b
 	}
+	a.ahead = a.ahead || a.size == 0 || req.Header.Get("Expect") != ""
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "chunkup")
 	}
@@ -81,7 +82,11 @@ func (a *attempt) trace(w *watch, answer *Answer) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			answer.Conn = info.Conn.LocalAddr().String()
-			w.connected(connOf(info.Conn))
+			c := connOf(info.Conn)
+			if c != nil && !a.ahead {
+				c.holdHead(a.size)
+			}
+			w.connected(c)
 		},
 		Wait100Continue: w.asked,
 		Got100Continue:  w.welcomed,

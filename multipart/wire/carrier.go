@@ -11,8 +11,8 @@ import (
 )
 
 // maxFree is how many connections are kept for later at most; so many fit the
-// lanes of one endpoint and its control calls.
-const maxFree = 128
+// lanes of one endpoint and its control calls, where a folder has 256 lanes.
+const maxFree = 320
 
 // carrier is one connection, and what HTTP needs to use it. Each has a
 // transport of its own, because a shared one may hand a connection that has

@@ -69,9 +69,15 @@ type Request struct {
 
 	// Body is read once, for exactly Size bytes; every attempt needs a fresh
 	// one. Do returns only when it is no longer read. The time that a read
-	// takes counts for no deadline.
+	// takes counts for no deadline. Nothing is sent before the first read
+	// returns, so that a small body leaves in one piece with the request's head,
+	// unless HeadFirst or Expect is set.
 	Body io.Reader
 	Size int64
+
+	// HeadFirst sends the head ahead of a body that may be long in coming, for a
+	// server closes a connection on which it hears nothing.
+	HeadFirst bool
 
 	// Send returns the send deadline; spent is the time that counts towards it, so
 	// 0 at first. It is asked again when that has run out,
@@ -144,7 +150,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		// connection that the server may be closing.
 		req.Close = true
 	}
-	a := &attempt{client: c, limits: c.limits, size: r.Size, send: r.Send, fresh: r.Fresh, maxRead: maxAnswer}
+	a := &attempt{client: c, limits: c.limits, size: r.Size, send: r.Send, fresh: r.Fresh, ahead: r.HeadFirst, maxRead: maxAnswer}
 	if r.Stall != 0 {
 		a.limits.Stall = r.Stall
 	}

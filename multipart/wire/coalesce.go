@@ -2,25 +2,35 @@ package wire
 
 import "io"
 
-// bufferSize is how much of a body is written at once, and as much as a head and
-// TLS's first record behind it need.
-const bufferSize = 32 << 10
+const (
+	// bufferSize is how much of a body is given to the kernel, or to TLS, at once.
+	bufferSize = 32 << 10
 
-// holdHead lets the head of the next request wait for the first of its body. The
-// transport sends it ahead, since a body may be long in coming: ours is a file's, and
-// to a server a small file in two pieces is half as much work again to wake up for.
-func (c *conn) holdHead() { c.hold.Store(true) }
+	// headSize is room for a head, and for what TLS adds.
+	headSize = 4 << 10
+)
 
-// Write sends p behind what was held, in one piece if there is room for it.
+// holdHead keeps back what is written from now on, the head of a request, until its
+// body of size bytes is read. The transport sends a head ahead, since a body may be
+// long in coming; to a server a small file in two pieces means to wake up twice.
+func (c *conn) holdHead(size int64) { c.hold.Store(size) }
+
+// letGo ends what holdHead began: what is written next is of the body.
+func (c *conn) letGo() { c.hold.Store(0) }
+
+// Write sends p behind what was held, in one piece if there is room for it. While a
+// head is held it only keeps p, for whom the next write will speak.
 func (c *conn) Write(p []byte) (int, error) {
-	switch held := c.held; {
-	case c.hold.Swap(false) && held+len(p) < bufferSize:
-		c.held += copy(c.room(), p)
+	if size := c.hold.Load(); size > 0 && c.held+len(p) <= headSize {
+		c.fit(size)
+		c.held += copy(c.buffer[c.held:], p)
 		return len(p), nil
+	}
+	switch held := c.held; {
 	case held == 0:
 		return c.write(p)
-	case held+len(p) <= bufferSize:
-		return c.flush(copy(c.room(), p))
+	case held+len(p) <= len(c.buffer):
+		return c.flush(copy(c.buffer[held:], p))
 	}
 	if _, err := c.flush(0); err != nil {
 		return 0, err
@@ -31,8 +41,11 @@ func (c *conn) Write(p []byte) (int, error) {
 // ReadFrom sends what r has, a bufferful at a time: with one sendfile of the whole
 // body there would be no sign of life until its end.
 func (c *conn) ReadFrom(r io.Reader) (sum int64, err error) {
+	if c.buffer == nil {
+		c.fit(bufferSize)
+	}
 	for {
-		n, unreadable := r.Read(c.room())
+		n, unreadable := r.Read(c.buffer[c.held:])
 		if n > 0 {
 			n, err = c.flush(n)
 			sum += int64(n)
@@ -48,12 +61,15 @@ func (c *conn) ReadFrom(r io.Reader) (sum int64, err error) {
 	}
 }
 
-// room is the part of the buffer where nothing waits.
-func (c *conn) room() []byte {
-	if c.buffer == nil {
-		c.buffer = make([]byte, bufferSize)
+// fit makes the buffer large enough for a body of that size and its head.
+func (c *conn) fit(size int64) {
+	want := int(min(size+headSize, bufferSize))
+	if len(c.buffer) >= want {
+		return
 	}
-	return c.buffer[c.held:]
+	larger := make([]byte, want)
+	copy(larger, c.buffer[:c.held])
+	c.buffer = larger
 }
 
 // flush writes what was held and the n bytes behind it, and returns how many of

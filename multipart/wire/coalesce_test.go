@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -9,8 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chunkup/chunkup/multipart/wire"
 )
@@ -118,8 +123,22 @@ func TestExpectingHeadGoesAhead(t *testing.T) {
 	}
 }
 
-// A body that cannot be read leaves nothing of its request to the next one.
-func TestUnreadableBodyLeavesNothing(t *testing.T) {
+// Where the body is long in coming, too.
+func TestHeadFirst(t *testing.T) {
+	client, url, written, _ := noting(t, false)
+	r := wire.Request{Method: "PUT", URL: url + "/b/k", Size: 10, HeadFirst: true, Body: readerFunc(func(p []byte) (int, error) {
+		if pieces := written.take(); len(pieces) != 1 {
+			t.Errorf("before the body is read, written in pieces of %v", pieces)
+		}
+		return len(p), nil
+	})}
+	if answer, err := client.Do(t.Context(), r); err != nil {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+}
+
+// Of a request whose body cannot be read nothing is sent.
+func TestUnreadableBodyIsNotBegun(t *testing.T) {
 	broken := errors.New("broken")
 	client, url, written, got := noting(t, false)
 	r := wire.Request{Method: "PUT", URL: url + "/b/k", Size: 10, Body: readerFunc(func([]byte) (int, error) { return 0, broken })}
@@ -132,5 +151,49 @@ func TestUnreadableBodyLeavesNothing(t *testing.T) {
 	r.Body = bytes.NewReader([]byte("0123456789"))
 	if _, err := client.Do(t.Context(), r); err != nil || string(got()) != "0123456789" {
 		t.Errorf("%q arrived: %v", got(), err)
+	}
+}
+
+// A control call whose body could be had again is sent once all the same: the transport
+// would take the second one past the clocks.
+func TestControlCallIsSentOnce(t *testing.T) {
+	requests := make(chan string, 10)
+	var first atomic.Bool
+	client := server(t, wire.Limits{}, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		for {
+			req, err := http.ReadRequest(r)
+			if err != nil {
+				return
+			}
+			body, _ := io.ReadAll(req.Body)
+			requests <- string(body)
+			if first.Swap(true) {
+				return // the kept connection is closed without an answer
+			}
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	for i, body := range []string{"one", "two"} {
+		req, err := http.NewRequest("POST", "http://store/b", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", "the transport would send it again")
+		resp, err := client.Control(5 * time.Second).Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if _, late := errors.AsType[*wire.DeadlineError](err); late || (err == nil) != (i == 0) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	close(requests)
+	var got []string
+	for body := range requests {
+		got = append(got, body)
+	}
+	if !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("the server saw %q", got)
 	}
 }

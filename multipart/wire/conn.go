@@ -25,9 +25,9 @@ type conn struct {
 	closed atomic.Bool
 	last   atomic.Int64 // the queue when it was closed
 
-	hold   atomic.Bool // what is written next is to wait for what comes after it
-	buffer []byte      // of the writer, who is one at a time
-	held   int         // of the buffer, what waits
+	hold   atomic.Int64 // what is written waits for a body of so many bytes; 0: it does not
+	buffer []byte       // of the writer, who is one at a time
+	held   int          // of the buffer, what waits
 }
 
 // newConn takes a connection over. Only that of a TCPConn has a queue.

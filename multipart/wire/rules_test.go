@@ -42,6 +42,7 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 // does not get along with.)
 func TestDoWaitsForTheSource(t *testing.T) {
 	inside, release := make(chan struct{}), make(chan struct{})
+	reads := 0
 	client := server(t, wire.Limits{}, func(c net.Conn) {
 		http.ReadRequest(bufio.NewReader(c))
 		<-inside
@@ -50,6 +51,9 @@ func TestDoWaitsForTheSource(t *testing.T) {
 	})
 	r := put(10)
 	r.Body = readerFunc(func(p []byte) (int, error) {
+		if reads++; reads == 1 {
+			return 1, nil // the head leaves with it
+		}
 		close(inside)
 		<-release
 		return len(p), nil

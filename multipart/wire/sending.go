@@ -45,9 +45,6 @@ func (w *watch) connected(c *conn) {
 	if c != nil { // a proxy's connection may be unknown
 		c.giveUpAfter(w.limits.Stall)
 		c.user.Store(w)
-		if w.whole {
-			c.holdHead()
-		}
 	}
 	w.mu.Lock()
 	w.conn = c
@@ -76,6 +73,9 @@ func (w *watch) reads() (most int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reading, w.accepted = time.Now(), w.read
+	if w.conn != nil {
+		w.conn.letGo()
+	}
 	w.waiting = false
 	w.unasked = w.unasked || w.question && !w.welcome
 	if w.conn.counts() {

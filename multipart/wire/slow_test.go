@@ -73,7 +73,6 @@ func TestSlowSourceAndTooSlowLink(t *testing.T) {
 		if !errors.As(err, &d) || d.Phase != wire.PhaseSend || !d.Slow() || d.Limit != 6*time.Second {
 			t.Fatalf("err = %v", err)
 		}
-		// 4 kB come first, in the buffer that holds the headers.
 		if answer.Elapsed != 8*time.Second {
 			t.Errorf("after %v", answer.Elapsed)
 		}

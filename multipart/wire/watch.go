@@ -28,7 +28,6 @@ type watch struct {
 	limits Limits
 	send   func(spent time.Duration) time.Duration
 	size   int64
-	whole  bool // the head is sent with the first of the body
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
