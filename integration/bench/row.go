@@ -53,6 +53,7 @@ func rows() []row {
 		{name: "sandbox", title: "1 GiB to the embedded gateway (chunkup sandbox)", venue: "sandbox", size: gib},
 		{name: "files-4k", title: "10,000 files of 4 KiB to MinIO", venue: "minio", size: 4 * kib, files: 10000, goals: goals{wall: 0.9}},
 		{name: "files-64k", title: "2,000 files of 64 KiB to MinIO", venue: "minio", size: 64 * kib, files: 2000, goals: goals{wall: 0.9}},
+		{name: "files-late", title: "10,000 files of 4 KiB, answers 50 ms late", sink: []string{"-answer-delay", "50ms"}, size: 4 * kib, files: 10000},
 		{name: "slow-connections", title: "1 GiB, 10 MB/s per connection, 200 MB/s in all", sink: []string{"-conn-rate", "10e6", "-total-rate", "200e6"}, size: gib, goals: goals{wall: 0.6}},
 		{name: "late-answers", title: "1 GiB, answers 80 ms late, 20 MB/s per connection", sink: []string{"-conn-rate", "20e6", "-answer-delay", "80ms"}, size: gib, goals: goals{wall: 0.8}},
 		{name: "uplink", title: "64 MiB through an uplink of 2 Mbit/s", link: 2e6, size: 64 * mib, goals: goals{link: 1.02}},
