@@ -135,6 +135,18 @@ func TestLanesOfManyFiles(t *testing.T) {
 	}
 }
 
+// Who may not open many files has fewer lanes, rather than an error in the middle.
+func TestLanesForFewFiles(t *testing.T) {
+	for files, want := range map[int]int{0: 8, 100: 23, 300: 90, 798: 256, 1 << 20: 256} {
+		if got := lanesFor(files); got != want {
+			t.Errorf("%d files: %d lanes, want %d", files, got, want)
+		}
+	}
+	if got := openFiles(); got < 100 || got > enoughFiles {
+		t.Errorf("%d files may be open", got)
+	}
+}
+
 func TestBadFlags(t *testing.T) {
 	isolate(t)
 	source := file(t, "big", "x")

@@ -19,6 +19,11 @@ const (
 	// long as the store is far, whatever its size, and takes little memory.
 	manyLanes = 256
 
+	// otherFiles are those that the process has open for itself, or nearly so.
+	otherFiles = 30
+
+	enoughFiles = otherFiles + 3*manyLanes
+
 	// autoRetries is the budget where the lanes do not say how large it is.
 	autoRetries = 10
 )
@@ -97,10 +102,16 @@ func (t *tuningFlags) endpoint() multipart.EndpointOptions {
 			Cooldown: t.breakerCooldown, MaxCooldown: t.breakerMaxCooldown},
 	}
 	if t.many && o.Lanes == 0 {
-		o.Lanes = manyLanes
+		o.Lanes = lanesFor(openFiles())
 		o.Budget.Retries = cmp.Or(o.Budget.Retries, autoRetries) // no more than with fewer lanes
 	}
 	return o
+}
+
+// lanesFor is how many lanes many files may have where so many can be open: each takes a
+// connection and a file, and may have another file waiting for it.
+func lanesFor(files int) int {
+	return max(multipart.DefaultLanes, min(manyLanes, (files-otherFiles)/3))
 }
 
 // uploader is what each file's upload goes by. The command has nothing else to
