@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -39,6 +40,9 @@ func TestLookUpIsCutShort(t *testing.T) {
 				_, err := l.upload(ctx, body)
 				if _, ok := l.Object(object.Key); !ok || err != nil && !errors.Is(err, multipart.ErrUnknownOutcome) {
 					t.Errorf("there is an object: %v, err = %v", ok, err)
+				}
+				if err != nil && !strings.Contains(err.Error(), "; then head object of") {
+					t.Errorf("what was not tried to its end is not named: %v", err)
 				}
 			})
 		})
