@@ -46,9 +46,12 @@ func TestR27PhasesInWhichNothingMoves(t *testing.T) {
 			upload(t, four, limits, 4, mib, once(rawstore.Complete, rawstore.ReadAll(), rawstore.Wait(5*stall), rawstore.Reply()))
 		},
 		"complete says spaces": func(t *testing.T) {
-			upload(t, four, limits, 4, mib, once(rawstore.Complete, rawstore.ReadAll(), rawstore.Apply(),
+			res := upload(t, four, limits, 4, mib, once(rawstore.Complete, rawstore.ReadAll(), rawstore.Apply(),
 				rawstore.Send("HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nConnection: close\r\n\r\n"),
 				rawstore.Repeat(" ", 12, 500*time.Millisecond), rawstore.ReplyBody(), rawstore.Close()))
+			if res.Elapsed < 6*time.Second {
+				t.Errorf("after %v the answer was not waited for to its end", res.Elapsed)
+			}
 		},
 		// A part takes five times what its deadline allows. The clocks are looked at
 		// when the store holds its last bytes up for a moment.
