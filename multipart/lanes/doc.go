@@ -38,7 +38,7 @@
 // From 8 lanes, 64 are reached in 1.2 seconds. Where the parts are small, a window
 // is over when as many answers have come as there are lanes: one of a twentieth of
 // a second or more counts, and any settles. From 8 lanes, 256 are so reached in
-// eleven times what an answer takes. That a trial has failed only a
+// ten times what an answer takes. That a trial has failed only a
 // whole window says, for new connections take their time to get going. There is
 // no haste where each lane carries 50 MB/s: what limits those is no connection.
 //
