@@ -56,7 +56,7 @@ func conform(t *testing.T, url, access, secret, provider string) {
 		}
 		t.Run(fmt.Sprintf("%s %v full=%v", m.name, profile.Traits.Algorithm, profile.Traits.FullObject), func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Store {
-				return storetest.Store{Control: s3store.New(client, profile, w), Provider: s3presign.New(client, 0),
+				return storetest.Store{Control: s3store.New(client, profile, w), Provider: s3presign.NewDirect(client),
 					Client: w, Bucket: bucket, PartSize: 5 * mib}
 			})
 		})

@@ -79,7 +79,7 @@ func newPuts(b *testing.B, size int) *puts {
 	cfg := aws.Config{Region: profile.Region, Credentials: credentials.NewStaticCredentialsProvider("AK", "SK", "")}
 	connections := wire.NewClient(wire.Options{})
 	client := s3store.NewClient(cfg, profile, discarding(b), connections)
-	p.control, p.provider = s3store.New(client, profile, connections), s3presign.New(client, 0)
+	p.control, p.provider = s3store.New(client, profile, connections), s3presign.NewDirect(client)
 	p.endpoint = multipart.NewEndpoint(multipart.EndpointOptions{Client: connections})
 	b.Cleanup(p.endpoint.CloseIdle)
 	b.SetBytes(int64(size))

@@ -57,7 +57,7 @@ func (p Part) Identity() string {
 var ErrCredentials = errors.New("no usable credentials")
 
 // Request is an authorised request: whoever holds it may write the part.
-// It is a secret until it expires; never log the URL.
+// It is a secret until it expires; never log the URL or the headers.
 type Request struct {
 	Method string // PUT
 	URL    string

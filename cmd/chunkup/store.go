@@ -144,7 +144,7 @@ func findStore(ctx context.Context, f *storeFlags, t *tuningFlags, bucket string
 func assemble(t *tuningFlags, cfg aws.Config, p s3store.Profile, endpoint string, w *wire.Client, observe breakerObserver) *connection {
 	client := s3store.NewClient(cfg, p, endpoint, w)
 	store := s3store.New(client, p, w)
-	return &connection{control: store, provider: s3presign.New(client, 0), endpoint: newEndpoint(t, store, w, observe)}
+	return &connection{control: store, provider: s3presign.NewDirect(client), endpoint: newEndpoint(t, store, w, observe)}
 }
 
 // newEndpoint is what all uploads of the command share.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -236,5 +237,31 @@ func TestRefusals(t *testing.T) {
 		})
 		f.cp(t, source, "s3://bucket/key", "--multipart-threshold", "0", "--max-attempts", "2", "--backoff-base", "1ms").
 			want(t, c.exit).oneLine(t, c.says)
+	}
+}
+
+// Once it is known how the bucket's requests look, the many files of a folder are
+// signed for in the head, which stores read faster than a presigned URL.
+func TestSmallFilesAreSignedInTheHead(t *testing.T) {
+	isolate(t)
+	const files = 20
+	var paths []string
+	for n := range files {
+		paths = append(paths, fmt.Sprintf("file-%02d", n))
+	}
+	f := newFake(t)
+	f.cp(t, append(small, tree(t, paths...), "s3://bucket/", "-c", "2")...).want(t, exitOK)
+	var heads int
+	for _, put := range f.of("put") {
+		inHead, inURL := put.header.Get("Authorization") != "", put.query.Has("X-Amz-Signature")
+		if inHead == inURL {
+			t.Errorf("%s: in the head: %t, in the URL: %t", put.path, inHead, inURL)
+		}
+		if inHead {
+			heads++
+		}
+	}
+	if heads < files-4 { // two were there before the first two were known, and two more may have been
+		t.Errorf("%d of %d", heads, files)
 	}
 }

@@ -34,6 +34,7 @@ type Presigner struct {
 	clock  *presign.Clock
 	signer atomic.Pointer[v4.Signer] // it keeps the key of the day
 	ttl    time.Duration
+	heads  bool // whole objects are signed in the head
 	logs   bool // the client tells of each request that it signs
 
 	templates templates
@@ -117,6 +118,9 @@ func (p *Presigner) Renew(context.Context) error {
 // bucket, else by the SDK.
 func (p *Presigner) sign(ctx context.Context, creds aws.Credentials, part presign.Part) (string, http.Header, error) {
 	if t := p.templates.get(part); t != nil {
+		if p.heads && part.UploadID == "" {
+			return t.signHead(ctx, p.signer.Load(), creds, p.clock.Now(), part)
+		}
 		return t.sign(ctx, p.signer.Load(), creds, p.clock.Now(), part)
 	}
 	s := &sample{signer: p.signer.Load(), clock: p.clock}

@@ -33,6 +33,11 @@ type template struct {
 
 // sign makes the URL of a part, and the headers that are signed.
 func (t *template) sign(ctx context.Context, s *v4.Signer, creds aws.Credentials, at time.Time, part presign.Part) (string, http.Header, error) {
+	return s.PresignHTTP(ctx, creds, t.request(part), t.hash, t.service, t.region, at)
+}
+
+// request is what is to be signed for a part.
+func (t *template) request(part presign.Part) *http.Request {
 	u := t.url
 	u.Path += part.Key
 	u.RawPath = t.rawPath + httpbinding.EscapePath(part.Key, false)
@@ -46,8 +51,7 @@ func (t *template) sign(ctx context.Context, s *v4.Signer, creds aws.Credentials
 			header.Add(name, v)
 		}
 	}
-	r := &http.Request{Method: http.MethodPut, URL: &u, Host: t.host, Header: header, ContentLength: part.Size}
-	return s.PresignHTTP(ctx, creds, r, t.hash, t.service, t.region, at)
+	return &http.Request{Method: http.MethodPut, URL: &u, Host: t.host, Header: header, ContentLength: part.Size}
 }
 
 // sample is a signer that sees what the SDK gives it to sign, and goes by our clock,
