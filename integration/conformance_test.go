@@ -54,9 +54,13 @@ func conform(t *testing.T, url, access, secret, provider string) {
 		if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
 			t.Fatal(err)
 		}
+		provider := s3presign.New(client, 0)
+		if profile.DirectHeads {
+			provider = direct(t, client, bucket)
+		}
 		t.Run(fmt.Sprintf("%s %v full=%v", m.name, profile.Traits.Algorithm, profile.Traits.FullObject), func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Store {
-				return storetest.Store{Control: s3store.New(client, profile, w), Provider: s3presign.NewDirect(client),
+				return storetest.Store{Control: s3store.New(client, profile, w), Provider: provider,
 					Client: w, Bucket: bucket, PartSize: 5 * mib}
 			})
 		})

@@ -25,7 +25,7 @@ func Example_s3() {
 	connections := wire.NewClient(wire.Options{})
 	profile := s3store.Detect(ctx, connections, "") // or the endpoint of another store
 	client := s3store.NewClient(cfg, profile, "", connections)
-	uploader, err := multipart.New(s3store.New(client, profile, connections), s3presign.NewDirect(client), nil)
+	uploader, err := multipart.New(s3store.New(client, profile, connections), s3presign.New(client, 0), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -144,7 +144,11 @@ func findStore(ctx context.Context, f *storeFlags, t *tuningFlags, bucket string
 func assemble(t *tuningFlags, cfg aws.Config, p s3store.Profile, endpoint string, w *wire.Client, observe breakerObserver) *connection {
 	client := s3store.NewClient(cfg, p, endpoint, w)
 	store := s3store.New(client, p, w)
-	return &connection{control: store, provider: s3presign.NewDirect(client), endpoint: newEndpoint(t, store, w, observe)}
+	signer := s3presign.New(client, 0)
+	if p.DirectHeads {
+		signer = s3presign.NewDirect(client)
+	}
+	return &connection{control: store, provider: signer, endpoint: newEndpoint(t, store, w, observe)}
 }
 
 // newEndpoint is what all uploads of the command share.

@@ -27,6 +27,10 @@ type Profile struct {
 	// that it remembers, and takes no other prefix.
 	ExactPrefix bool
 
+	// DirectHeads says that small files are signed for in the head (package s3presign,
+	// NewDirect): the store was seen to take that, and to spend less on it.
+	DirectHeads bool
+
 	// Traits hold everything but the endpoint, which the client knows.
 	Traits multipart.Traits
 }
@@ -69,8 +73,8 @@ func profiles() []Profile {
 		{Name: "b2", PathStyle: true, Traits: md5(chunker.Limits{MaxPart: 4768 * mib, MaxObject: 10 * tb})},
 
 		// The conformance tests run against both.
-		{Name: "minio", PathStyle: true, Region: "us-east-1", ExactPrefix: true, Traits: fullObject},
-		{Name: "versitygw", PathStyle: true, Region: "us-east-1", Traits: fullObject},
+		{Name: "minio", PathStyle: true, Region: "us-east-1", ExactPrefix: true, DirectHeads: true, Traits: fullObject},
+		{Name: "versitygw", PathStyle: true, Region: "us-east-1", DirectHeads: true, Traits: fullObject},
 
 		// Old releases know no checksums, and none says reliably how old it is.
 		{Name: "ceph", PathStyle: true, Region: "us-east-1", Traits: md5(chunker.Limits{})},

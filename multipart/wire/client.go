@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +131,15 @@ type RequestError struct{}
 
 func (*RequestError) Error() string { return "the request has a malformed method or URL" }
 
+// hostOf is how the Host header names the place: without the port that the scheme
+// implies, as those who sign requests leave it out.
+func hostOf(u *url.URL) string {
+	if implied := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; implied != "" {
+		return strings.TrimSuffix(u.Host, implied)
+	}
+	return u.Host
+}
+
 // Do makes one attempt. Its errors are: *[RequestError] for one that cannot be
 // sent; *[StoreError] for any answer but a plain success; *[DeadlineError] when
 // a bound of ours ran out; the body's own error when it could not be read;
@@ -140,6 +151,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, &RequestError{}
 	}
+	req.Host = hostOf(req.URL)
 	for name, values := range r.Header {
 		req.Header[name] = values
 	}

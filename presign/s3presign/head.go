@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,14 +18,22 @@ import (
 // NewDirect is [New] for requests that this process sends itself: those for whole
 // objects carry their signature in the head (Authorization) instead of the URL, once it
 // is known how the bucket's requests look. Stores spend less on reading that, which
-// counts where small files are many. Such a request's URL alone authorises nothing. It
-// lives for [DefaultTTL], which is as far as a store lets a request's time be off
-// (RequestTimeTooSkewed).
+// counts where small files are many and the store is near. Such a request's URL alone
+// authorises nothing. It lives for 15 min, which is as far as a store lets a request's
+// time be off.
+//
+// It is for stores whose policies are known: what denies unsigned payloads by their
+// header (s3:x-amz-content-sha256) or asks for signatures in URLs (s3:authType) refuses
+// it, and so may a store that takes a body's SHA-256 alone.
 func NewDirect(client *s3.Client) *Presigner {
-	p := New(client, DefaultTTL)
+	p := New(client, maxSkew)
 	p.heads = true
 	return p
 }
+
+// maxSkew is how far off a store lets the time of a request be (RequestTimeTooSkewed,
+// https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html).
+const maxSkew = 15 * time.Minute
 
 // signHead makes the plain URL of an object, and headers that carry the signature
 // (https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html).
@@ -54,10 +63,13 @@ func onlySigned(all http.Header) http.Header {
 	const authorization = "Authorization"
 	_, list, _ := strings.Cut(all.Get(authorization), "SignedHeaders=")
 	list, _, _ = strings.Cut(list, ",")
-	signed := http.Header{authorization: all[authorization]}
-	for name := range strings.SplitSeq(list, ";") {
-		if name = http.CanonicalHeaderKey(name); all[name] != nil {
-			signed[name] = all[name]
+	names := strings.Split(list, ";")
+	signed := make(http.Header, len(names))
+	signed.Set(authorization, all.Get(authorization))
+	for name, values := range all { // a name may be spelled as somebody's option of the client spells it
+		if slices.Contains(names, strings.ToLower(name)) {
+			name = http.CanonicalHeaderKey(name)
+			signed[name] = append(signed[name], values...)
 		}
 	}
 	return signed

@@ -13,6 +13,8 @@ import (
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -32,7 +34,7 @@ func direct(t testing.TB, o s3.Options, bucket string) *s3presign.Presigner {
 	return p
 }
 
-// resigned is the signature that belongs to the request as it goes over the wire.
+// resigned is what the SDK signs the request with that is to be sent.
 func resigned(o s3.Options, r presign.Request, size int64) (string, error) {
 	sent, err := http.NewRequest(r.Method, r.URL, nil)
 	if err != nil {
@@ -96,8 +98,8 @@ func samePlace(plain, presigned string) error {
 	return nil
 }
 
-// carries tells what of the part's headers is missing. Three are never signed, and so
-// not the request's.
+// carries tells what of the part's headers is missing. Two of those that are drawn are
+// never signed, and so not the request's.
 func carries(r presign.Request, part presign.Part) error {
 	want := part.Header.Clone()
 	if want == nil {
@@ -142,9 +144,31 @@ func TestDirectHead(t *testing.T) {
 	}
 }
 
+// The client's own options may spell a header as they like.
+func TestDirectSendsHeadersOfOptions(t *testing.T) {
+	o := stores()["path"]
+	o.APIOptions = []func(*middleware.Stack) error{func(s *middleware.Stack) error {
+		return s.Build.Add(middleware.BuildMiddlewareFunc("spelt", func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (middleware.BuildOutput, middleware.Metadata, error) {
+			in.Request.(*smithyhttp.Request).Header["x-amz-meta-team"] = []string{"a"}
+			return next.HandleBuild(ctx, in)
+		}), middleware.After)
+	}}
+	p := direct(t, o, "bucket")
+	for range 2 {
+		got, err := p.Presign(t.Context(), presign.Part{Bucket: "bucket", Key: "key", Size: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got.Header.Get("Authorization"), ";x-amz-meta-team,") || got.Header.Get("X-Amz-Meta-Team") != "a" {
+			t.Errorf("%q", got.Header)
+		}
+		got.Header["X-Amz-Meta-Team"][0] = "the caller's to change"
+	}
+}
+
 // Parts are presigned as ever, and so is every request of a presigner whose requests
 // are for others.
-func TestDirectIsForObjectsOfOnes(t *testing.T) {
+func TestDirectLeavesOthersInTheURL(t *testing.T) {
 	o := stores()["path"]
 	object := presign.Part{Bucket: "bucket", Key: "key", Size: 4096}
 	part := object

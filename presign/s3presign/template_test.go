@@ -207,6 +207,19 @@ func TestForgetsBuckets(t *testing.T) {
 	}
 }
 
+// The SDK asks the store before it sends 2 MiB or more: that is nothing of the bucket's.
+func TestAsksTheSDKTwiceForAllSizes(t *testing.T) {
+	p := newPair(stores()["path"])
+	for n := range 10 {
+		if err := p.compare(presign.Part{Bucket: "bucket", Key: "key", Size: int64(n%2) * 3 << 20}); err != nil {
+			t.Error(err)
+		}
+	}
+	if p.asked != 2 {
+		t.Errorf("asked %d times", p.asked)
+	}
+}
+
 // moving is a resolver whose answer changes.
 type moving struct{ host string }
 
