@@ -22,6 +22,22 @@ func TestR07BrokenConnections(t *testing.T) {
 	t.Run("one lane", func(t *testing.T) { broken(t, 1, false) })
 }
 
+// What broke a connection goes over a new one, although another is at hand that has
+// carried a part to its end.
+func TestR07ANewConnectionIsSafer(t *testing.T) {
+	check.Leaks(t)
+	slowly := func(part int) rawstore.Rule { // so that both are under way at once
+		return rawstore.Rule{Op: rawstore.PutPart, Part: part, Do: []rawstore.Step{rawstore.ReadAll(), rawstore.Wait(100 * time.Millisecond), rawstore.Apply(), rawstore.Reply()}}
+	}
+	l := newRawLab(t, wire.Limits{}, rawstore.Options{Rules: []rawstore.Rule{slowly(1), slowly(2),
+		{Op: rawstore.PutPart, Part: 3, Do: []rawstore.Step{rawstore.ReadAll(), rawstore.Wait(200 * time.Millisecond), rawstore.Reset()}}}})
+	l.endpoint.Lanes, l.options.PartSize = 2, mib
+	l.uploaded(t, check.Pattern(3*mib))
+	if seen := l.store.Of(rawstore.PutPart, 3); len(seen) != 2 || seen[1].Nth != 1 {
+		t.Errorf("part 3: %+v", seen)
+	}
+}
+
 // reused resets the first connection that comes with a second part, but for those
 // that have a fault of their own.
 type reused struct {

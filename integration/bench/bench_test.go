@@ -110,6 +110,16 @@ func TestCap(t *testing.T) {
 	}
 }
 
+// Who has finished once is not stopped because somebody else is faster since.
+func TestLimit(t *testing.T) {
+	s := series{best: 2 * time.Second}
+	for want, done := range map[time.Duration][]measurement{20 * time.Second: nil, 50 * time.Second: ran(25), 20*time.Second + 1: failed(nil, "no")} {
+		if got := s.limit(result{Measurements: done}); got != want.Truncate(time.Second) {
+			t.Errorf("%v: %v, not %v", done, got, want)
+		}
+	}
+}
+
 func TestTurn(t *testing.T) {
 	if a, b := turn(3, 0), turn(3, 1); !slices.Equal(a, []int{0, 1, 2}) || !slices.Equal(b, []int{2, 1, 0}) {
 		t.Error(a, b)
@@ -155,7 +165,7 @@ func TestLinkTime(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "mine")
 	home := t.TempDir()
-	for _, c := range append(contestants(), tuned()...) {
+	for _, c := range append(contestants(), tuned(32)...) {
 		for _, dir := range []bool{false, true} {
 			j := job{store: &store{url: "https://host:1", ca: "/ca.pem"}, source: "/source", dir: dir, key: "key/", home: home}
 			env := environment(j)
@@ -182,7 +192,7 @@ func TestCommands(t *testing.T) {
 			if config, err := os.ReadFile(filepath.Join(home, "aws-config")); err == nil && c.name == "aws" {
 				equal += string(config)
 			}
-			if !slices.ContainsFunc(tuned(), func(t contestant) bool { return t.name == c.name }) && (!strings.Contains(equal, "9") || !strings.Contains(equal, "17")) {
+			if !slices.ContainsFunc(tuned(32), func(t contestant) bool { return t.name == c.name }) && (!strings.Contains(equal, "9") || !strings.Contains(equal, "17")) {
 				t.Errorf("%s: no 17 MiB and no 9 at once in %s", c.name, equal)
 			}
 		}

@@ -50,19 +50,21 @@ func contestants() []contestant {
 	}
 }
 
-// tuned are peers with the settings that are best for many small files.
-func tuned() []contestant {
+// tuned are peers with so many small files at once, and without the questions that
+// can be left out.
+func tuned(atOnce int) []contestant {
+	n := strconv.Itoa(atOnce)
 	sdk := func(name string) func(job) []string {
 		return func(j job) []string {
-			return append([]string{"peer", name, "-files", "32"}, j.source, j.dest())
+			return append([]string{"peer", name, "-files", n}, j.source, j.dest())
 		}
 	}
-	best := []string{"--transfers", "32", "--checkers", "32", "--s3-no-check-bucket", "--s3-no-head", "--no-check-dest"}
+	best := []string{"--transfers", n, "--checkers", n, "--s3-no-check-bucket", "--s3-no-head", "--no-check-dest"}
 	return []contestant{
-		{name: "manager, 32 files", program: self, args: sdk("manager")},
-		{name: "transfermanager, 32 files", program: self, args: sdk("transfermanager")},
-		{name: "s5cmd, 32 workers", program: peerNamed("s5cmd"), args: func(j job) []string { return s5cmdArgs(j, []string{"--numworkers", "32"}) }},
-		{name: "rclone, 32 transfers", program: peerNamed("rclone"), args: func(j job) []string { return rcloneArgs(j, best) }, env: rcloneEnv},
+		{name: "manager, " + n + " files", program: self, args: sdk("manager")},
+		{name: "transfermanager, " + n + " files", program: self, args: sdk("transfermanager")},
+		{name: "s5cmd, " + n + " workers", program: peerNamed("s5cmd"), args: func(j job) []string { return s5cmdArgs(j, []string{"--numworkers", n}) }},
+		{name: "rclone, " + n + " transfers", program: peerNamed("rclone"), args: func(j job) []string { return rcloneArgs(j, best) }, env: rcloneEnv},
 	}
 }
 
@@ -85,7 +87,7 @@ func sdkArgs(name string, j job) []string {
 }
 
 func s5cmdArgs(j job, global []string) []string {
-	args := append(global, "--endpoint-url", j.store.url, "cp")
+	args := append(global, "--log", "error", "--endpoint-url", j.store.url, "cp") // like the others, no line a file
 	if j.part > 0 {
 		args = append(args, "--part-size", strconv.FormatInt(j.part, 10))
 	}

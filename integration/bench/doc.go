@@ -1,7 +1,7 @@
 // Command bench measures chunkup beside what else uploads to S3: one table, whose
 // rows are each measured side by side in one run.
 //
-//	go run ./integration/bench                      all rows; takes an hour
+//	go run ./integration/bench                      all rows; takes three hours
 //	go run ./integration/bench -row tls,http -n 3   some of them
 //	go run ./integration/bench -scale 0.05 -n 1     a quick look, whose figures mean little
 //	go run ./integration/bench -write               and into docs/benchmarks.md and .svg
@@ -13,5 +13,5 @@
 // they are on the PATH, or in the folder that BENCH_PEERS names. Each measurement is
 // a new process with a home folder of its own, and for the rows of the sink a new
 // sink. The order of the contestants turns round with every repetition. Nobody gets
-// more than ten times the best time so far.
+// more than ten times the best time so far, or than twice what it has taken before.
 package main

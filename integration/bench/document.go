@@ -102,7 +102,7 @@ func generated(all []outcome) string {
 		if o.Note != "" {
 			b.WriteString(o.Note + " ")
 		}
-		fmt.Fprintf(&b, "`-row %s`, %s, on %s.\n\n%s\n%s", o.Row, o.Date.Format("2 January 2006"), o.Machine, details(o), remarks(o))
+		fmt.Fprintf(&b, "`-row %s -n %d`, %s, on %s.%s\n\n%s\n%s", o.Row, o.times(), o.Date.Format("2 January 2006"), o.Machine, o.builds(), details(o), remarks(o))
 	}
 	return b.String()
 }

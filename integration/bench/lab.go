@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -20,6 +21,9 @@ type lab struct {
 	peers   map[string]string // s5cmd, rclone, mc, aws: where they are
 	minio   string            // empty: there is none
 	root    string            // of the repository
+
+	build    string   // the commit that chunkup is built from
+	versions []string // of the peers
 }
 
 // newLab builds chunkup and looks for the rest.
@@ -35,13 +39,22 @@ func newLab(ctx context.Context, dir string) (*lab, error) {
 	if dir, err = os.MkdirTemp(dir, "chunkup-bench-"); err != nil {
 		return nil, err
 	}
-	l := &lab{dir: dir, self: self, chunkup: filepath.Join(dir, "chunkup"), peers: findPeers(), minio: findMinio(), root: root}
+	l := &lab{dir: dir, self: self, chunkup: filepath.Join(dir, "chunkup"), peers: findPeers(), minio: findMinio(), root: root, build: commit(ctx)}
+	l.versions = versions(ctx, l.peers)
 	build := exec.CommandContext(ctx, "go", "build", "-o", l.chunkup, "./cmd/chunkup")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("chunkup does not build: %w\n%s", err, out), l.close())
 	}
 	return l, nil
+}
+
+// ready makes sure that all is there that the rows need.
+func (l *lab) ready(chosen []row) error {
+	if l.minio == "" && slices.ContainsFunc(chosen, func(r row) bool { return r.venue == "minio" }) {
+		return errors.New("there is no MinIO: go test ./integration/minio builds one")
+	}
+	return nil
 }
 
 func (l *lab) close() error { return os.RemoveAll(l.dir) }

@@ -58,6 +58,9 @@ func bench(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
+	if err := l.ready(chosen); err != nil {
+		return err
+	}
 	var all []outcome
 	for _, r := range chosen {
 		r = r.scaled(*scale)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -38,7 +39,7 @@ func (s *series) run(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return outcome{}, fmt.Errorf("the source of %s: %w", s.row.name, err)
 	}
-	o := outcome{Row: s.row.name, Title: s.row.title, Size: s.row.size, Files: s.row.files, Machine: machine(), Date: time.Now().UTC().Truncate(time.Second)}
+	o := outcome{Row: s.row.name, Title: s.row.title, Size: s.row.size, Files: s.row.files, Machine: machine(), Build: s.lab.build, Peers: s.lab.versions, Date: time.Now().UTC().Truncate(time.Second)}
 	field := s.lab.field(s.row)
 	for _, c := range field {
 		o.Results = append(o.Results, result{Name: c.name, Ours: c.ours})
@@ -59,7 +60,7 @@ func (s *series) run(ctx context.Context) (outcome, error) {
 			if gaveUp(r.Measurements) {
 				continue
 			}
-			m, err := s.lab.measure(ctx, trial{row: s.row, contestant: field[k], source: source, number: i, store: shared, limit: capped(s.best)})
+			m, err := s.lab.measure(ctx, trial{row: s.row, contestant: field[k], source: source, number: i, store: shared, limit: s.limit(*r)})
 			if err != nil {
 				return o, err
 			}
@@ -67,6 +68,16 @@ func (s *series) run(ctx context.Context) (outcome, error) {
 		}
 	}
 	return o, nil
+}
+
+// limit is how long a contestant may take. One that has finished may take as long
+// again and as much more: that others have got faster since does not stop it.
+func (s *series) limit(r result) time.Duration {
+	longest := r.spread(wall).high
+	if math.IsNaN(longest) {
+		longest = 0
+	}
+	return max(capped(s.best), time.Duration(2*longest*float64(time.Second)))
 }
 
 // shared is a store for the whole row; nil where each measurement has its own.
@@ -156,7 +167,11 @@ func (l *lab) measure(ctx context.Context, t trial) (measurement, error) {
 // count adds what the store saw, and makes it forget.
 func (l *lab) count(ctx context.Context, m measurement, at *store, ended time.Time) (measurement, error) {
 	if at.control == "" {
-		return m, at.forget()
+		stored, err := at.stored(ctx)
+		if err != nil {
+			return m, err
+		}
+		return m.proved(stored), at.forget()
 	}
 	c, err := at.counters(ctx)
 	if err != nil {
@@ -167,10 +182,15 @@ func (l *lab) count(ctx context.Context, m measurement, at *store, ended time.Ti
 	if c.OutageOver != nil {
 		m.AfterOutage = ended.Sub(*c.OutageOver).Seconds()
 	}
-	if m.Failed == "" && c.Stored != m.Stored {
-		m.Failed = fmt.Sprintf("it says that all is well, and the store has %d of %d bytes", c.Stored, m.Stored)
+	return m.proved(c.Stored), nil
+}
+
+// proved does not believe a contestant whose bytes are not there.
+func (m measurement) proved(stored int64) measurement {
+	if m.Failed == "" && stored != m.Stored {
+		m.Failed = fmt.Sprintf("it says that all is well, and the store has %d of %d bytes", stored, m.Stored)
 	}
-	return m, nil
+	return m
 }
 
 // bytes is how much the row uploads.

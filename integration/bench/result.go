@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -93,9 +94,28 @@ type outcome struct {
 	Files   int       `json:"files,omitempty"` // 0: one
 	Link    float64   `json:"link,omitempty"`  // seconds that the link needs by itself
 	Machine string    `json:"machine"`
+	Build   string    `json:"build,omitempty"` // chunkup's commit
+	Peers   []string  `json:"peers,omitempty"` // what they say of their versions
 	Date    time.Time `json:"date"`
 	Note    string    `json:"note,omitempty"`
 	Results []result  `json:"results"`
+}
+
+// times is how often the row was measured.
+func (o outcome) times() int {
+	most := 0
+	for _, r := range o.Results {
+		most = max(most, len(r.Measurements))
+	}
+	return most
+}
+
+// builds says what was measured.
+func (o outcome) builds() string {
+	if o.Build == "" {
+		return ""
+	}
+	return " chunkup " + strings.Join(append([]string{o.Build}, o.Peers...), ", ") + "."
 }
 
 // ours is chunkup's result.

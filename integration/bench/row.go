@@ -19,6 +19,8 @@ type row struct {
 	files  int   // 0: one file, else a folder
 	sparse bool
 
+	atOnce int // files that the tuned peers have under way
+
 	alone bool  // chunkup only: there is nothing to compare
 	equal bool  // everybody with parts of 16 MiB, 8 at once
 	fixed bool  // not scaled
@@ -51,9 +53,9 @@ func rows() []row {
 		{name: "http-equal", title: "1 GiB to the sink over HTTP, everybody 8 parts of 16 MiB at once", size: gib, equal: true},
 		{name: "minio", title: "1 GiB to MinIO", venue: "minio", size: gib, goals: goals{wall: 0.95, cpu: 0.6}},
 		{name: "sandbox", title: "1 GiB to the embedded gateway (chunkup sandbox)", venue: "sandbox", size: gib},
-		{name: "files-4k", title: "10,000 files of 4 KiB to MinIO", venue: "minio", size: 4 * kib, files: 10000, goals: goals{wall: 0.9}},
-		{name: "files-64k", title: "2,000 files of 64 KiB to MinIO", venue: "minio", size: 64 * kib, files: 2000, goals: goals{wall: 0.9}},
-		{name: "files-late", title: "10,000 files of 4 KiB, answers 50 ms late", sink: []string{"-answer-delay", "50ms"}, size: 4 * kib, files: 10000},
+		{name: "files-4k", title: "10,000 files of 4 KiB to MinIO", venue: "minio", size: 4 * kib, files: 10000, atOnce: 32, goals: goals{wall: 0.9}},
+		{name: "files-64k", title: "2,000 files of 64 KiB to MinIO", venue: "minio", size: 64 * kib, files: 2000, atOnce: 32, goals: goals{wall: 0.9}},
+		{name: "files-late", title: "10,000 files of 4 KiB, answers 50 ms late", sink: []string{"-answer-delay", "50ms"}, size: 4 * kib, files: 10000, atOnce: 256},
 		{name: "slow-connections", title: "1 GiB, 10 MB/s per connection, 200 MB/s in all", sink: []string{"-conn-rate", "10e6", "-total-rate", "200e6"}, size: gib, goals: goals{wall: 0.6}},
 		{name: "late-answers", title: "1 GiB, answers 80 ms late, 20 MB/s per connection", sink: []string{"-conn-rate", "20e6", "-answer-delay", "80ms"}, size: gib, goals: goals{wall: 0.8}},
 		{name: "uplink", title: "64 MiB through an uplink of 2 Mbit/s", link: 2e6, size: 64 * mib, goals: goals{link: 1.02}},
@@ -68,13 +70,13 @@ func rows() []row {
 func growth() []row {
 	var all []row
 	for _, n := range []int64{1, 10, 100} {
-		all = append(all, row{name: fmt.Sprintf("size-%dg", n), title: fmt.Sprintf("%d GB (a sparse file) to the sink over HTTP", n), size: n * gb, sparse: true, alone: true, most: 3})
+		all = append(all, row{name: fmt.Sprintf("size-%dg", n), title: fmt.Sprintf("%d GB (a sparse file) to the sink over HTTP", n), size: n * gb, sparse: true, alone: true})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
-		all = append(all, row{name: fmt.Sprintf("count-%dk", n), title: thousands(n) + " files of 4 KiB to the sink over HTTP", size: 4 * kib, files: n * 1000, alone: true, most: min(3, 1000/n)})
+		all = append(all, row{name: fmt.Sprintf("count-%dk", n), title: thousands(n) + " files of 4 KiB to the sink over HTTP", size: 4 * kib, files: n * 1000, alone: true, most: max(1, min(5, 1000/n))})
 	}
 	for _, n := range []int{0, 1, 5, 10, 20} {
-		all = append(all, row{name: fmt.Sprintf("faults-%d", n), title: fmt.Sprintf("4 GiB (a sparse file), %d %% of the parts refused with 503", n), size: 4 * gib, sparse: true, alone: true, most: 3, sink: []string{"-refuse", fmt.Sprint(float64(n) / 100)}})
+		all = append(all, row{name: fmt.Sprintf("faults-%d", n), title: fmt.Sprintf("4 GiB (a sparse file), %d %% of the parts refused with 503", n), size: 4 * gib, sparse: true, alone: true, sink: []string{"-refuse", fmt.Sprint(float64(n) / 100)}})
 	}
 	return all
 }
@@ -130,8 +132,8 @@ func rowNames(all []row) []string {
 // field are the contestants of a row that are on this machine.
 func (l *lab) field(r row) []contestant {
 	all := contestants()
-	if r.files > 0 {
-		all = append(all, tuned()...)
+	if r.atOnce > 0 {
+		all = append(all, tuned(r.atOnce)...)
 	}
 	return slices.DeleteFunc(all, func(c contestant) bool { return c.program(l) == "" || r.alone && !c.ours })
 }

@@ -73,6 +73,7 @@ func costs(all []outcome) string {
 		head string
 		cell func(result) string
 	}{
+		{"times", func(r result) string { return fmt.Sprint(len(r.Measurements)) }},
 		{"wall, s", func(r result) string { return r.spread(wall).String() }},
 		{"CPU, s per GB", func(r result) string { return r.spread(cpuPerGB).String() }},
 		{"peak, MB", func(r result) string { return r.spread(peakMB).String() }},
@@ -108,7 +109,10 @@ func flat(all []outcome) string {
 	const most = 1.1
 	var said []string
 	for _, p := range []struct{ large, small, text string }{
+		{"size-10g", "size-1g", "at 10 GB it is %s of what it is at 1 GB"},
 		{"size-100g", "size-1g", "at 100 GB it is %s of what it is at 1 GB"},
+		{"count-10k", "count-1k", "for 10,000 files %s of what it is for 1,000"},
+		{"count-100k", "count-1k", "for 100,000 files %s of what it is for 1,000"},
 		{"count-1000k", "count-1k", "for 1,000,000 files %s of what it is for 1,000"},
 	} {
 		large, small := peakOf(all, p.large), peakOf(all, p.small)

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/chunkup/chunkup/cmd/chunkup/sandbox"
+)
+
+// Stores that count nothing are asked what they have.
+func TestStored(t *testing.T) {
+	g, err := sandbox.Start(t.Context(), sandbox.Options{Dir: t.TempDir(), AccessKey: accessKey, SecretKey: secretKey, Buckets: []string{bucket}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	s := &store{url: g.URL()}
+	client := s.client()
+	for key, size := range map[string]int{"folder/a": 3, "folder/b": 4} {
+		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: &key, Body: strings.NewReader(strings.Repeat("x", size))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.stored(t.Context()); n != 7 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if m := (measurement{Stored: 7}).proved(7); m.Failed != "" {
+		t.Error(m.Failed)
+	}
+	if m := (measurement{Stored: 7}).proved(6); !strings.Contains(m.Failed, "the store has 6 of 7 bytes") {
+		t.Error(m.Failed)
+	}
+}
+
+// What was measured is told.
+func TestVersions(t *testing.T) {
+	if _, err := os.Stat("../../.git"); err == nil { // in an archive there is none to tell
+		if c := commit(t.Context()); len(strings.TrimSuffix(c, "+")) < 7 {
+			t.Errorf("the commit is %q", c)
+		}
+	}
+	script := filepath.Join(t.TempDir(), "aws")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho aws-cli/1.2.3 Python/3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mute, err := exec.LookPath("false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(versions(t.Context(), map[string]string{"aws": script, "s5cmd": mute}), "; "); got != "aws 1.2.3; s5cmd of an unknown version" {
+		t.Errorf("%s", got)
+	}
+	info := &buildinfo.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}}}
+	if got := versionOf(info); got != "v1.2.3" {
+		t.Error(got)
+	}
+	if info.Main.Version = "(devel)"; versionOf(info) != "0123456789ab" {
+		t.Error(versionOf(info))
+	}
+	o := outcome{Build: "0123456", Peers: []string{"aws 1.2.3"}}
+	if o.builds() != " chunkup 0123456, aws 1.2.3." || (outcome{}).builds() != "" {
+		t.Error(o.builds())
+	}
+}
+
+// A long run does not begin that cannot end.
+func TestReady(t *testing.T) {
+	minio, _ := rowNamed("minio")
+	tls, _ := rowNamed("tls")
+	if err := (&lab{}).ready([]row{tls, minio}); err == nil || !strings.Contains(err.Error(), "go test ./integration/minio") {
+		t.Error(err)
+	}
+	for _, l := range []*lab{{minio: "/minio"}, {}} {
+		if err := l.ready([]row{tls}); err != nil {
+			t.Error(err)
+		}
+	}
+}
