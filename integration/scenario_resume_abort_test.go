@@ -270,7 +270,8 @@ func TestR25LastRoundFindsNothing(t *testing.T) {
 	check.Leaks(t)
 	l := newStopLab(t, false,
 		rawstore.Rule{Op: rawstore.Abort, Count: 2, Do: []rawstore.Step{rawstore.Answer(204, nil, "")}},
-		rawstore.Rule{Op: rawstore.PutPart, Part: 5, Do: []rawstore.Step{rawstore.Welcome(), rawstore.ReadAll(), rawstore.Wait(time.Second), rawstore.Refuse(400, "InvalidArgument", "no")}})
+		rawstore.Rule{Op: rawstore.PutPart, Part: 5, Do: []rawstore.Step{rawstore.Welcome(), rawstore.ReadAll(), rawstore.Wait(time.Second), rawstore.Refuse(400, "InvalidArgument", "no")}},
+		rawstore.Rule{Op: rawstore.PutPart, Part: 12, Do: []rawstore.Step{rawstore.Welcome(), rawstore.Read(4 * mib), rawstore.Freeze()}}) // on its way until then
 	_, err := l.send(t.Context(), t)
 	e, ok := errors.AsType[*multipart.Error](err)
 	if !ok {

@@ -97,10 +97,13 @@ func TestCompletingIsNotForgotten(t *testing.T) {
 		time.AfterFunc(time.Minute, die)
 		_, _ = k.uploader(t, k.Mem, k.Mem).UploadFile(ctx, object, k.path)
 		k.Lose(k.journals(t)[0].Record.UploadID, 12)
-		k.Script(storetest.Fault{Op: wire.PutPart, Delay: 2 * time.Second})
+		k.Script(storetest.Fault{Op: wire.PutPart, Stall: true})
 		ctx, die = context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, die)
+		time.AfterFunc(20*time.Second, die) // the parts are looked for 16 s
 		_, _ = k.uploader(t, k.Mem, k.Mem).UploadFile(ctx, object, k.path)
+		if len(k.kinds(multipart.Resumed)) != 1 {
+			t.Error("it did not come to go on")
+		}
 		if s := k.journals(t)[0].Record.State; s != journal.Completing {
 			t.Errorf("the journal says %q", s)
 		}

@@ -19,7 +19,7 @@ type row struct {
 	files  int   // 0: one file, else a folder
 	sparse bool
 
-	atOnce int // files that the tuned peers have under way
+	atOnce []int // files that the tuned peers have under way
 
 	alone bool  // chunkup only: there is nothing to compare
 	equal bool  // everybody with parts of 16 MiB, 8 at once
@@ -53,9 +53,9 @@ func rows() []row {
 		{name: "http-equal", title: "1 GiB to the sink over HTTP, everybody 8 parts of 16 MiB at once", size: gib, equal: true},
 		{name: "minio", title: "1 GiB to MinIO", venue: "minio", size: gib, goals: goals{wall: 0.95, cpu: 0.6}},
 		{name: "sandbox", title: "1 GiB to the embedded gateway (chunkup sandbox)", venue: "sandbox", size: gib},
-		{name: "files-4k", title: "10,000 files of 4 KiB to MinIO", venue: "minio", size: 4 * kib, files: 10000, atOnce: 32, goals: goals{wall: 0.9}},
-		{name: "files-64k", title: "2,000 files of 64 KiB to MinIO", venue: "minio", size: 64 * kib, files: 2000, atOnce: 32, goals: goals{wall: 0.9}},
-		{name: "files-late", title: "10,000 files of 4 KiB, answers 50 ms late", sink: []string{"-answer-delay", "50ms"}, size: 4 * kib, files: 10000, atOnce: 256},
+		{name: "files-4k", title: "10,000 files of 4 KiB to MinIO", venue: "minio", size: 4 * kib, files: 10000, atOnce: []int{32, 128}, goals: goals{wall: 0.9}},
+		{name: "files-64k", title: "2,000 files of 64 KiB to MinIO", venue: "minio", size: 64 * kib, files: 2000, atOnce: []int{32, 128}, goals: goals{wall: 0.9}},
+		{name: "files-late", title: "10,000 files of 4 KiB, answers 50 ms late", sink: []string{"-answer-delay", "50ms"}, size: 4 * kib, files: 10000, atOnce: []int{256}},
 		{name: "slow-connections", title: "1 GiB, 10 MB/s per connection, 200 MB/s in all", sink: []string{"-conn-rate", "10e6", "-total-rate", "200e6"}, size: gib, goals: goals{wall: 0.6}},
 		{name: "late-answers", title: "1 GiB, answers 80 ms late, 20 MB/s per connection", sink: []string{"-conn-rate", "20e6", "-answer-delay", "80ms"}, size: gib, goals: goals{wall: 0.8}},
 		{name: "uplink", title: "64 MiB through an uplink of 2 Mbit/s", link: 2e6, size: 64 * mib, goals: goals{link: 1.02}},
@@ -132,8 +132,8 @@ func rowNames(all []row) []string {
 // field are the contestants of a row that are on this machine.
 func (l *lab) field(r row) []contestant {
 	all := contestants()
-	if r.atOnce > 0 {
-		all = append(all, tuned(r.atOnce)...)
+	for _, n := range r.atOnce {
+		all = append(all, tuned(n)...)
 	}
 	return slices.DeleteFunc(all, func(c contestant) bool { return c.program(l) == "" || r.alone && !c.ours })
 }
