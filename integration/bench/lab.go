@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // lab is the place of a run: its programs and its files.
@@ -51,7 +52,7 @@ func newLab(ctx context.Context, dir string) (*lab, error) {
 
 // ready makes sure that all is there that the rows need.
 func (l *lab) ready(chosen []row) error {
-	if l.minio == "" && slices.ContainsFunc(chosen, func(r row) bool { return r.venue == "minio" }) {
+	if l.minio == "" && slices.ContainsFunc(chosen, func(r row) bool { return strings.HasPrefix(r.venue, "minio") }) {
 		return errors.New("there is no MinIO: go test ./integration/minio builds one")
 	}
 	return nil

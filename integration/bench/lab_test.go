@@ -2,6 +2,7 @@ package main
 
 import (
 	"debug/buildinfo"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/chunkup/chunkup/cmd/chunkup/sandbox"
+	"github.com/chunkup/chunkup/integration/minio"
 )
 
 // Stores that count nothing are asked what they have.
@@ -23,7 +25,7 @@ func TestStored(t *testing.T) {
 	}
 	defer g.Close()
 	s := &store{url: g.URL()}
-	client := s.client()
+	client := s.client(http.DefaultClient)
 	for key, size := range map[string]int{"folder/a": 3, "folder/b": 4} {
 		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: &key, Body: strings.NewReader(strings.Repeat("x", size))}); err != nil {
 			t.Fatal(err)
@@ -73,14 +75,40 @@ func TestVersions(t *testing.T) {
 
 // A long run does not begin that cannot end.
 func TestReady(t *testing.T) {
-	minio, _ := rowNamed("minio")
+	stored, _ := rowNamed("minio")
 	tls, _ := rowNamed("tls")
-	if err := (&lab{}).ready([]row{tls, minio}); err == nil || !strings.Contains(err.Error(), "go test ./integration/minio") {
+	if err := (&lab{}).ready([]row{tls, stored}); err == nil || !strings.Contains(err.Error(), "go test ./integration/minio") {
 		t.Error(err)
 	}
 	for _, l := range []*lab{{minio: "/minio"}, {}} {
 		if err := l.ready([]row{tls}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// MinIO over TLS is verified, and asked for what it has.
+func TestMinioOverTLS(t *testing.T) {
+	minio.Start(t) // it is built by now
+	l := &lab{dir: t.TempDir(), minio: findMinio()}
+	s, err := l.openMinio(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	web, err := s.web()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.CloseIdleConnections()
+	if _, err := s.client(web).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: aws.String("a"), Body: strings.NewReader("xyz")}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.stored(t.Context()); n != 3 || err != nil || !strings.HasPrefix(s.url, "https://") {
+		t.Errorf("%d bytes at %s, %v", n, s.url, err)
+	}
+	unknown := store{url: s.url}
+	if _, err := unknown.stored(t.Context()); err == nil {
+		t.Error("a certificate that nobody knows is taken")
 	}
 }

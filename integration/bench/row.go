@@ -11,7 +11,7 @@ type row struct {
 	name  string
 	title string
 
-	venue string   // sink, minio or sandbox
+	venue string   // empty: a sink; minio, minio-tls or sandbox
 	sink  []string // the sink's flags
 	link  float64  // bits a second of the link before the sink, in networks of their own; 0: none
 
@@ -52,6 +52,7 @@ func rows() []row {
 		{name: "http", title: "1 GiB to the sink over HTTP", size: gib, goals: goals{wall: 0.65, cpu: 0.75}},
 		{name: "http-equal", title: "1 GiB to the sink over HTTP, everybody 8 parts of 16 MiB at once", size: gib, equal: true},
 		{name: "minio", title: "1 GiB to MinIO", venue: "minio", size: gib, goals: goals{wall: 0.95, cpu: 0.6}},
+		{name: "minio-tls", title: "1 GiB to MinIO over TLS", venue: "minio-tls", size: gib},
 		{name: "sandbox", title: "1 GiB to the embedded gateway (chunkup sandbox)", venue: "sandbox", size: gib},
 		{name: "files-4k", title: "10,000 files of 4 KiB to MinIO", venue: "minio", size: 4 * kib, files: 10000, atOnce: []int{32, 128}, goals: goals{wall: 0.9}},
 		{name: "files-64k", title: "2,000 files of 64 KiB to MinIO", venue: "minio", size: 64 * kib, files: 2000, atOnce: []int{32, 128}, goals: goals{wall: 0.9}},

@@ -68,8 +68,8 @@ func (s *store) counters(ctx context.Context) (c sink.Counters, err error) {
 // open starts the store of a row.
 func (l *lab) open(ctx context.Context, r row, seed int) (*store, error) {
 	switch r.venue {
-	case "minio":
-		return l.openMinio(ctx)
+	case "minio", "minio-tls":
+		return l.openMinio(ctx, r.venue == "minio-tls")
 	case "sandbox":
 		return l.openSandbox()
 	}
@@ -119,7 +119,7 @@ func firstLine(cmd *exec.Cmd) (string, *child.Process, error) {
 }
 
 // openMinio starts MinIO, which keeps its objects in the run's folder.
-func (l *lab) openMinio(ctx context.Context) (*store, error) {
+func (l *lab) openMinio(ctx context.Context, secure bool) (*store, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
@@ -132,18 +132,23 @@ func (l *lab) openMinio(ctx context.Context) (*store, error) {
 	if err := os.MkdirAll(objects, 0o700); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(l.minio, "server", "--quiet", "--anonymous", "--address", addr,
-		"--certs-dir", filepath.Join(dir, "certs"), filepath.Join(dir, "data"))
+	s := &store{url: "http://" + addr, objects: objects}
+	certs := filepath.Join(dir, "certs")
+	if secure {
+		s.url = "https://" + addr
+		if s.ca, err = certify(certs); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.Command(l.minio, "server", "--quiet", "--anonymous", "--address", addr, "--certs-dir", certs, filepath.Join(dir, "data"))
 	cmd.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH"), "MINIO_ROOT_USER=" + accessKey, "MINIO_ROOT_PASSWORD=" + secretKey,
 		"MINIO_BROWSER=off", "MINIO_UPDATE=off", "MINIO_CALLHOME_ENABLE=off", "MINIO_CI_CD=on"}
-	process, err := child.Start(cmd)
-	if err != nil {
+	if s.process, err = child.Start(cmd); err != nil {
 		return nil, err
 	}
-	s := &store{url: "http://" + addr, objects: objects, process: process}
 	if err := s.healthy(ctx, "/minio/health/cluster"); err != nil {
 		s.close()
-		return nil, fmt.Errorf("minio: %w\n%s", err, process.Output())
+		return nil, fmt.Errorf("minio: %w\n%s", err, s.process.Output())
 	}
 	return s, nil
 }
@@ -152,12 +157,17 @@ func (l *lab) openMinio(ctx context.Context) (*store, error) {
 func (s *store) healthy(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	client, err := s.web()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
 		if err != nil {
 			return err
 		}
-		if resp, err := http.DefaultClient.Do(req); err == nil {
+		if resp, err := client.Do(req); err == nil {
 			_ = resp.Body.Close() // only the status counts
 			if resp.StatusCode == http.StatusOK {
 				return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -10,8 +11,13 @@ import (
 
 // stored asks a store for the bytes that are in its bucket.
 func (s *store) stored(ctx context.Context) (int64, error) {
+	web, err := s.web()
+	if err != nil {
+		return 0, err
+	}
+	defer web.CloseIdleConnections()
 	var total int64
-	pages := s3.NewListObjectsV2Paginator(s.client(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
+	pages := s3.NewListObjectsV2Paginator(s.client(web), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -24,7 +30,7 @@ func (s *store) stored(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-func (s *store) client() *s3.Client {
-	return s3.New(s3.Options{Region: region, BaseEndpoint: &s.url, UsePathStyle: true,
+func (s *store) client(web *http.Client) *s3.Client {
+	return s3.New(s3.Options{Region: region, BaseEndpoint: &s.url, UsePathStyle: true, HTTPClient: web,
 		Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, "")})
 }

@@ -49,7 +49,7 @@ func Start(o Options) (*Server, error) {
 	s.Reset()
 	if o.TLS {
 		var err error
-		if s.tls, s.ca, err = certify(o.CADir); err != nil {
+		if s.tls, s.ca, err = Certify(o.CADir); err != nil {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// certify makes a CA, whose certificate it writes to a file in dir, and a
+// Certify makes a CA, whose certificate it writes to a file in dir, and a
 // certificate for this machine. Sessions are resumed by tickets, whose key all
 // connections share.
-func certify(dir string) (*tls.Config, string, error) {
+func Certify(dir string) (*tls.Config, string, error) {
 	now := time.Now()
 	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "the sink's CA"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(48 * time.Hour), IsCA: true,
