@@ -33,8 +33,12 @@ func TestR07ANewConnectionIsSafer(t *testing.T) {
 		{Op: rawstore.PutPart, Part: 3, Do: []rawstore.Step{rawstore.ReadAll(), rawstore.Wait(200 * time.Millisecond), rawstore.Reset()}}}})
 	l.endpoint.Lanes, l.options.PartSize = 2, mib
 	l.uploaded(t, check.Pattern(3*mib))
-	if seen := l.store.Of(rawstore.PutPart, 3); len(seen) != 2 || seen[1].Nth != 1 {
-		t.Errorf("part 3: %+v", seen)
+	first, second, third := l.store.Of(rawstore.PutPart, 1), l.store.Of(rawstore.PutPart, 2), l.store.Of(rawstore.PutPart, 3)
+	if len(third) != 2 || third[0].Nth == 1 || third[1].Nth != 1 {
+		t.Errorf("part 3: %+v", third)
+	}
+	if first[0].Conn == second[0].Conn {
+		t.Error("there was no other connection")
 	}
 }
 

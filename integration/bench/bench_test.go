@@ -113,9 +113,12 @@ func TestCap(t *testing.T) {
 // Who has finished once is not stopped because somebody else is faster since.
 func TestLimit(t *testing.T) {
 	s := series{best: 2 * time.Second}
-	for want, done := range map[time.Duration][]measurement{20 * time.Second: nil, 50 * time.Second: ran(25), 20*time.Second + 1: failed(nil, "no")} {
-		if got := s.limit(result{Measurements: done}); got != want.Truncate(time.Second) {
-			t.Errorf("%v: %v, not %v", done, got, want)
+	for _, c := range []struct {
+		want time.Duration
+		done []measurement
+	}{{20 * time.Second, nil}, {50 * time.Second, ran(21, 25, 22)}, {20 * time.Second, ran(3)}, {20 * time.Second, failed(nil, "no")}} {
+		if got := s.limit(result{Measurements: c.done}); got != c.want {
+			t.Errorf("%v: %v, not %v", c.done, got, c.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -34,11 +35,11 @@ func TestStored(t *testing.T) {
 	if n, err := s.stored(t.Context()); n != 7 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	if m := (measurement{Stored: 7}).proved(7); m.Failed != "" {
-		t.Error(m.Failed)
-	}
-	if m := (measurement{Stored: 7}).proved(6); !strings.Contains(m.Failed, "the store has 6 of 7 bytes") {
-		t.Error(m.Failed)
+	for size, want := range map[int64]string{7: "", 6: "the store has 7 of 6 bytes"} {
+		m, err := (&lab{}).count(t.Context(), measurement{Stored: size}, s, time.Now())
+		if err != nil || m.Failed != want && (want == "" || !strings.Contains(m.Failed, want)) {
+			t.Errorf("%d bytes: %+v, %v", size, m, err)
+		}
 	}
 }
 
@@ -50,14 +51,17 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	script := filepath.Join(t.TempDir(), "aws")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho aws-cli/1.2.3 Python/3\n"), 0o700); err != nil {
-		t.Fatal(err)
+	other := filepath.Join(filepath.Dir(script), "rclone")
+	for path, says := range map[string]string{script: "aws-cli/1.2.3 Python/3", other: "rclone v1.60.1-DEV"} {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho "+says+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	mute, err := exec.LookPath("false")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(versions(t.Context(), map[string]string{"aws": script, "s5cmd": mute}), "; "); got != "aws 1.2.3; s5cmd of an unknown version" {
+	if got := strings.Join(versions(t.Context(), map[string]string{"aws": script, "rclone": other, "s5cmd": mute}), "; "); got != "aws 1.2.3; rclone v1.60.1-DEV; s5cmd of an unknown version" {
 		t.Errorf("%s", got)
 	}
 	info := &buildinfo.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}}}

@@ -73,7 +73,7 @@ func bench(ctx context.Context, args []string) (err error) {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 		all = append(all, o)
-		if *write { // after each: an hour is long
+		if *write { // after each: three hours are long
 			if err := writeDocs(l.root, all); err != nil {
 				return err
 			}

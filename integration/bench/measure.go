@@ -70,8 +70,8 @@ func (s *series) run(ctx context.Context) (outcome, error) {
 	return o, nil
 }
 
-// limit is how long a contestant may take. One that has finished may take as long
-// again and as much more: that others have got faster since does not stop it.
+// limit is how long a contestant may take. One that has finished may take twice as
+// long as it has at most: that others have got faster since does not stop it.
 func (s *series) limit(r result) time.Duration {
 	longest := r.spread(wall).high
 	if math.IsNaN(longest) {
@@ -167,11 +167,14 @@ func (l *lab) measure(ctx context.Context, t trial) (measurement, error) {
 // count adds what the store saw, and makes it forget.
 func (l *lab) count(ctx context.Context, m measurement, at *store, ended time.Time) (measurement, error) {
 	if at.control == "" {
-		stored, err := at.stored(ctx)
-		if err != nil {
-			return m, err
+		if m.Failed == "" {
+			stored, err := at.stored(ctx)
+			if err != nil {
+				return m, fmt.Errorf("what the store has: %w", err)
+			}
+			m = m.proved(stored)
 		}
-		return m.proved(stored), at.forget()
+		return m, at.forget()
 	}
 	c, err := at.counters(ctx)
 	if err != nil {

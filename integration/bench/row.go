@@ -74,7 +74,7 @@ func growth() []row {
 		all = append(all, row{name: fmt.Sprintf("size-%dg", n), title: fmt.Sprintf("%d GB (a sparse file) to the sink over HTTP", n), size: n * gb, sparse: true, alone: true})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
-		all = append(all, row{name: fmt.Sprintf("count-%dk", n), title: thousands(n) + " files of 4 KiB to the sink over HTTP", size: 4 * kib, files: n * 1000, alone: true, most: max(1, min(5, 1000/n))})
+		all = append(all, row{name: fmt.Sprintf("count-%dk", n), title: thousands(n) + " files of 4 KiB to the sink over HTTP", size: 4 * kib, files: n * 1000, alone: true, most: min(5, 1000/n)})
 	}
 	for _, n := range []int{0, 1, 5, 10, 20} {
 		all = append(all, row{name: fmt.Sprintf("faults-%d", n), title: fmt.Sprintf("4 GiB (a sparse file), %d %% of the parts refused with 503", n), size: 4 * gib, sparse: true, alone: true, sink: []string{"-refuse", fmt.Sprint(float64(n) / 100)}})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -11,6 +12,8 @@ import (
 
 // stored asks a store for the bytes that are in its bucket.
 func (s *store) stored(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	web, err := s.web()
 	if err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -101,7 +102,25 @@ func costs(all []outcome) string {
 	if lines == nil {
 		return ""
 	}
-	return table(head, lines) + flat(all)
+	return table(head, lines) + measuredBy(all) + flat(all)
+}
+
+// measuredBy says when the rows of the costs were measured, and of which chunkup.
+func measuredBy(all []outcome) string {
+	var said []string
+	for _, o := range all {
+		if r, known := rowNamed(o.Row); !known || !r.alone {
+			continue
+		}
+		text := o.Date.Format("2 January 2006")
+		if o.Build != "" {
+			text += " (" + o.Build + ")"
+		}
+		if !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return "\nMeasured on " + strings.Join(said, ", ") + ".\n"
 }
 
 // flat says how far the memory grows with the work.

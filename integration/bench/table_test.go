@@ -77,11 +77,12 @@ func TestSummary(t *testing.T) {
 // Memory is compared over the sizes, once both are there.
 func TestFlat(t *testing.T) {
 	small, large := example(), example()
-	small.Row, large.Row = "size-1g", "size-100g"
+	small.Row, large.Row, small.Build = "size-1g", "size-100g", "0123456"
 	for i := range large.Results[0].Measurements {
 		large.Results[0].Measurements[i].Peak *= 2
 	}
-	if got := costs([]outcome{small, large}); !strings.Contains(got, "at 100 GB it is 2.00 (missed: goal 1.10) of what it is at 1 GB.") {
+	if got := costs([]outcome{small, large}); !strings.Contains(got, "at 100 GB it is 2.00 (missed: goal 1.10) of what it is at 1 GB.") ||
+		!strings.Contains(got, "|     3 | ") || !strings.Contains(got, "Measured on 1 January 0001 (0123456), 1 January 0001.") {
 		t.Error(got)
 	}
 	if got := costs([]outcome{small}); strings.Contains(got, "peak of memory") {
@@ -111,7 +112,7 @@ func TestWriteDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"before\n" + pageBegin, pageEnd + "\nafter\n", "### over HTTP", "exit status 1: 'no'", "### 1 GiB <over TLS>"} {
+	for _, part := range []string{"before\n" + pageBegin, pageEnd + "\nafter\n", "### over HTTP", "exit status 1: 'no'", "### 1 GiB <over TLS>", "`-row tls -n 3`"} {
 		if strings.Count(string(text), part) != 1 && !strings.Contains(part, "no") {
 			t.Errorf("%q is not there once", part)
 		}

@@ -11,11 +11,16 @@ import (
 	"time"
 )
 
-// commit is the tree's, with a + if it has been changed since; empty outside of git.
+// commit is the tree's, with a + if what chunkup is built from has been changed since;
+// empty outside of git.
 func commit(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--abbrev=7", "--dirty=+", "--exclude=*").Output()
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=7", "HEAD").Output()
 	if err != nil {
 		return ""
+	}
+	changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ".", ":!docs", ":!*.md").Output()
+	if err != nil || len(changed) > 0 {
+		return strings.TrimSpace(string(out)) + "+"
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -52,7 +57,8 @@ func versionOf(info *buildinfo.BuildInfo) string {
 	return ""
 }
 
-// said is what a program says of its version: the first word, or what follows its name.
+// said is what a program says of its version: the first word with a figure in it, or
+// what follows its name.
 func said(ctx context.Context, program string) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -60,6 +66,10 @@ func said(ctx context.Context, program string) string {
 	if err != nil {
 		return ""
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	return first[strings.LastIndexByte(first, '/')+1:]
+	for word := range strings.FieldsSeq(string(out)) {
+		if strings.ContainsAny(word, "0123456789") {
+			return word[strings.LastIndexByte(word, '/')+1:]
+		}
+	}
+	return ""
 }
