@@ -26,14 +26,21 @@ func (a *attempt) do(req *http.Request, source io.Reader, progress func(int)) (A
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	mine := a.client.take(req.URL, a.fresh)
+	sending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	// The transport says goodbye in TLS before it closes, and would wait for
-	// seconds to get that into a full buffer. Whoever cancels does not wait.
-	attached := context.AfterFunc(ctx, mine.close)
+	// seconds to get that into a full buffer. Whoever cancels does not wait. But the
+	// transport has to know first that it is over: it would take a connection that
+	// breaks for one that had been idle for too long, and send a GET or HEAD again.
+	attached := context.AfterFunc(ctx, func() {
+		stop(context.Cause(ctx))
+		mine.close()
+	})
 
 	w := a.watch(cancel)
 	b := &body{source: source, left: a.size, watch: w, progress: progress}
 	var answer Answer
-	req = a.prepare(req.WithContext(httptrace.WithClientTrace(ctx, a.trace(w, &answer))), b)
+	req = a.prepare(req.WithContext(httptrace.WithClientTrace(sending, a.trace(w, &answer))), b)
 	err := a.exchange(req, mine, w, &answer)
 	unreadable := b.end()
 	answer.Sent, answer.NoContinue = w.stop()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -291,4 +292,43 @@ func TestAbandonedDial(t *testing.T) {
 			t.Errorf("the dial ended after %v", ended)
 		}
 	})
+}
+
+// A look that has run out of time is over: it does not go out once more over a new
+// connection, although the transport would send it again when the old one breaks.
+func TestLookIsNotRepeated(t *testing.T) {
+	var looks atomic.Int32
+	client, pipes := network(t, wire.Limits{}, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		for {
+			req, err := http.ReadRequest(r)
+			if err != nil {
+				return
+			}
+			io.Copy(io.Discard, req.Body)
+			if req.Method == http.MethodHead && looks.Add(1)%2 == 1 {
+				hold(c)
+				return
+			}
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	for n := range 1000 {
+		if _, err := client.Do(t.Context(), put(10)); err != nil { // so that there is a kept connection
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodHead, "http://store/b/k", nil)
+		looks.Store(0)
+		go func() {
+			for looks.Load() == 0 {
+				runtime.Gosched()
+			}
+			cancel()
+		}()
+		if _, err := client.Control(0).Do(req); err == nil || looks.Load() != 1 {
+			t.Fatalf("look %d was sent %d times, %v; %d connections", n, looks.Load(), err, pipes.dials.Load())
+		}
+		cancel()
+	}
 }
