@@ -74,3 +74,19 @@ func TestHeldBytesArriveOnce(t *testing.T) {
 		}
 	})
 }
+
+// A head that is held goes before what does not fit behind it.
+func TestHeldGoesBeforeWhatIsLong(t *testing.T) {
+	under := &brittle{room: 1 << 30}
+	c := &conn{Conn: under}
+	head, body := bytes.Repeat([]byte("h"), 100), bytes.Repeat([]byte("b"), 70_000)
+	c.holdHead(int64(len(body)))
+	for _, piece := range [][]byte{head, body} {
+		if n, err := c.Write(piece); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if want := append(head, body...); !slices.Equal(under.got, want) {
+		t.Errorf("%d bytes arrived of %d, or in another order", len(under.got), len(want))
+	}
+}
