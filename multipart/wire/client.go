@@ -134,10 +134,10 @@ func (*RequestError) Error() string { return "the request has a malformed method
 // hostOf is how the Host header names the place: without the port that the scheme
 // implies, as those who sign requests leave it out.
 func hostOf(u *url.URL) string {
-	if implied := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; implied != "" {
-		return strings.TrimSuffix(u.Host, implied)
+	if u.Scheme == "https" {
+		return strings.TrimSuffix(u.Host, ":443")
 	}
-	return u.Host
+	return strings.TrimSuffix(u.Host, ":80")
 }
 
 // Do makes one attempt. Its errors are: *[RequestError] for one that cannot be

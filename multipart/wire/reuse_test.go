@@ -231,16 +231,9 @@ func TestDeadConnectionIsPassedOver(t *testing.T) {
 func TestOriginsAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, net := network(t, wire.Limits{}, func(c net.Conn) {
-			r := bufio.NewReader(c)
-			for {
-				req, err := http.ReadRequest(r)
-				if err != nil {
-					return
-				}
-				io.Copy(io.Discard, req.Body)
-				status := map[string]string{"store": "200 OK", "elsewhere": "503 Slow Down"}[req.Host]
-				io.WriteString(c, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\n\r\n")
-			}
+			serveEach(c, func(req *http.Request) string {
+				return map[string]string{"store": "200 OK", "elsewhere": "503 Slow Down"}[req.Host]
+			})
 		})
 		elsewhere := put(10)
 		elsewhere.URL = "http://elsewhere/b/k"
@@ -300,19 +293,12 @@ func TestLookIsNotRepeated(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // more than cores: they come between each other
 	var looks atomic.Int32
 	client, pipes := network(t, wire.Limits{}, func(c net.Conn) {
-		r := bufio.NewReader(c)
-		for {
-			req, err := http.ReadRequest(r)
-			if err != nil {
-				return
-			}
-			io.Copy(io.Discard, req.Body)
+		serveEach(c, func(req *http.Request) string {
 			if req.Method == http.MethodHead && looks.Add(1)%2 == 1 {
-				hold(c)
-				return
+				return ""
 			}
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-		}
+			return "200 OK"
+		})
 	})
 	for n := range 5000 {
 		if _, err := client.Do(t.Context(), put(10)); err != nil { // so that there is a kept connection

@@ -63,6 +63,12 @@ func readRequest(c net.Conn) *http.Request {
 
 // serve answers every request of a connection with a status line.
 func serve(c net.Conn, status string) {
+	serveEach(c, func(*http.Request) string { return status })
+}
+
+// serveEach answers each request with the status that it is given; with none it holds
+// the connection.
+func serveEach(c net.Conn, status func(*http.Request) string) {
 	r := bufio.NewReader(c)
 	for {
 		req, err := http.ReadRequest(r)
@@ -70,7 +76,12 @@ func serve(c net.Conn, status string) {
 			return
 		}
 		io.Copy(io.Discard, req.Body)
-		io.WriteString(c, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\n\r\n")
+		says := status(req)
+		if says == "" {
+			hold(c)
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 "+says+"\r\nContent-Length: 0\r\n\r\n")
 	}
 }
 
