@@ -24,7 +24,7 @@ func (u *Uploader) claim(o Object, src chunker.Source, plan chunker.Plan, single
 	if err != nil {
 		return nil, fmt.Errorf("journal of %s: %w", o, err)
 	}
-	k := &keeper{claim: claim, every: saveEvery, record: u.record(o, src, plan), at: map[int]int{}}
+	k := &keeper{claim: claim, every: saveEvery, record: u.record(o, src, plan)}
 	if found, ok := claim.Record(); ok {
 		k.found, k.written, k.record.Leftover, k.record.Keys = &found, found.UploadID, found.Leftover, found.Keys
 		k.stale = u.isStale(o, found, k.record, src)

@@ -12,7 +12,7 @@ import (
 
 // keeper keeps an upload's journal: what is written there before each effect, so
 // that whoever comes after a crash knows what there may be. nil keeps nothing: only
-// what is asked of an earlier run's (takeOver, remember, adopt, flush) needs one. It is
+// what is asked of an earlier run's (takeOver, remember, flush) needs one. It is
 // safe for concurrent use.
 type keeper struct {
 	claim *journal.Claim
@@ -21,8 +21,8 @@ type keeper struct {
 	again bool            // it had asked for an upload, and who asks again gets the same
 
 	mu      sync.Mutex
-	record  journal.Record
-	at      map[int]int // where record.Parts has a part
+	record  journal.Record // without the parts
+	parts   *manifest      // the run's, which are copied for each save
 	saved   time.Time
 	every   time.Duration // between two saves of parts
 	written string        // the upload id that is on disk
@@ -47,8 +47,7 @@ func (k *keeper) note(s journal.State, change func(*journal.Record)) error {
 	defer k.mu.Unlock()
 	k.record.State = s
 	if s == journal.Creating {
-		k.record.UploadID, k.record.Parts = "", nil
-		clear(k.at)
+		k.record.UploadID = ""
 	}
 	if change != nil {
 		change(&k.record)
@@ -59,7 +58,11 @@ func (k *keeper) note(s journal.State, change func(*journal.Record)) error {
 // save is called with the lock held.
 func (k *keeper) save() error {
 	start := time.Now()
-	err := k.claim.Save(k.record)
+	record := k.record
+	if record.State == journal.Uploading || record.State == journal.Completing {
+		record.Parts = k.parts.written()
+	}
+	err := k.claim.Save(record)
 	k.saved = time.Now()
 	k.every = max(saveEvery, saveShare*k.saved.Sub(start))
 	k.dirty = k.dirty && err != nil
@@ -73,15 +76,15 @@ func (k *keeper) save() error {
 	return err
 }
 
-// arrived writes down a part, sooner or later: the store's own list is what
-// counts, and this is for when it says nothing of checksums.
-func (k *keeper) arrived(p Receipt) error {
+// arrived writes down the parts, of which there is one more, sooner or later: the
+// store's own list is what counts, and this is for when it says nothing of checksums.
+func (k *keeper) arrived() error {
 	if k == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.put(p)
+	k.dirty = true
 	if time.Since(k.saved) < k.every {
 		return nil
 	}
@@ -100,29 +103,6 @@ func (k *keeper) remember(found *journal.Record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.record.Started = found.Started
-}
-
-// adopt takes over the parts of an earlier run.
-func (k *keeper) adopt(parts []Receipt) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, p := range parts {
-		if p.Number != 0 {
-			k.put(p)
-		}
-	}
-}
-
-// put adds a part, or replaces it. It is called with the lock held.
-func (k *keeper) put(p Receipt) {
-	k.dirty = true
-	part := journal.Part{Number: p.Number, Size: p.Size, ETag: p.ETag, Digest: p.Digest}
-	if i, twice := k.at[p.Number]; twice {
-		k.record.Parts[i] = part
-		return
-	}
-	k.at[p.Number] = len(k.record.Parts)
-	k.record.Parts = append(k.record.Parts, part)
 }
 
 // owes adds uploads that are still to be aborted; paid takes one off. They are
@@ -172,11 +152,11 @@ func (k *keeper) forget(orphan bool) error {
 	}
 	switch {
 	case orphan:
-		k.record.State, k.record.UploadID, k.record.Parts = journal.Orphaned, "", nil
+		k.record.State, k.record.UploadID = journal.Orphaned, ""
 		k.mute = false
 		return errors.Join(k.save(), k.drop())
 	case len(k.record.Leftover) > 0:
-		k.record.State, k.record.UploadID, k.record.Parts = journal.Aborting, k.record.Leftover[0], nil
+		k.record.State, k.record.UploadID = journal.Aborting, k.record.Leftover[0]
 		k.record.Leftover = k.record.Leftover[1:]
 		k.mute = false
 		return errors.Join(k.save(), k.drop())

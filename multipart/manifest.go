@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/chunkup/chunkup/chunker"
+	"github.com/chunkup/chunkup/multipart/journal"
 )
 
 // manifest holds the receipts of the parts that the store has acknowledged. It
@@ -54,6 +55,19 @@ func (m *manifest) all() []Receipt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]Receipt(nil), m.list...)
+}
+
+// written are the parts that are there as the journal has them.
+func (m *manifest) written() []journal.Part {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	parts := make([]journal.Part, 0, m.there)
+	for _, r := range m.list {
+		if r.Number != 0 {
+			parts = append(parts, journal.Part{Number: r.Number, Size: r.Size, ETag: r.ETag, Digest: r.Digest})
+		}
+	}
+	return parts
 }
 
 // digests are the parts', in order.

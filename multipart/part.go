@@ -56,7 +56,7 @@ func (r *run) sendPart(ctx context.Context, p chunker.Part, src io.ReaderAt) err
 	})
 	if err == nil {
 		r.parts.add(receipt)
-		r.keep(r.state.arrived(receipt))
+		r.keep(r.state.arrived())
 	}
 	return err
 }

@@ -186,7 +186,6 @@ func (r *run) keepParts(ctx context.Context, parts []journal.Part) error {
 	if other := len(parts) - r.parts.done(); other > 0 {
 		r.warn(fmt.Errorf("%d parts at the store are not what the source holds now: they are sent again", other))
 	}
-	r.state.adopt(r.parts.all())
 	return nil
 }
 

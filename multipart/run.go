@@ -60,6 +60,9 @@ func (u *Uploader) newRun(o Object, src chunker.Source, plan chunker.Plan, state
 		asked: o, object: o, source: src, plan: plan, token: state.token(o), began: time.Now(), state: state,
 		progress: newProgress(plan.Size),
 	}
+	if state != nil {
+		state.parts = &r.parts
+	}
 	if src != nil {
 		r.total.Store(int64(plan.Len()))
 	}

@@ -100,7 +100,11 @@ func (r *Record) checkParts() error {
 	if !r.unplanned() {
 		last = r.Plan.Len()
 	}
-	seen := make(map[int]bool, len(r.Parts))
+	highest := 0
+	for _, p := range r.Parts {
+		highest = max(highest, p.Number)
+	}
+	seen := make([]bool, min(highest, last)+1)
 	for _, p := range r.Parts {
 		switch {
 		case p.Number < 1 || p.Number > last:
@@ -132,11 +136,11 @@ func (r *Record) checkText() error {
 	}
 	all = slices.AppendSeq(all, maps.Keys(r.Header))
 	all = slices.AppendSeq(all, maps.Keys(r.Metadata))
-	for _, p := range r.Parts {
-		all = append(all, p.ETag)
-	}
 	if i := slices.IndexFunc(all, func(s string) bool { return !utf8.ValidString(s) }); i >= 0 {
 		return invalid("text", "%q is not UTF-8", all[i])
+	}
+	if i := slices.IndexFunc(r.Parts, func(p Part) bool { return !utf8.ValidString(p.ETag) }); i >= 0 {
+		return invalid("text", "%q is not UTF-8", r.Parts[i].ETag)
 	}
 	return nil
 }

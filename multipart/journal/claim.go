@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -167,14 +168,13 @@ func (c *Claim) Save(r Record) error {
 	if host, err := os.Hostname(); err == nil {
 		r.Host = host
 	}
-	data, err := encode(r, maxSize)
-	if err != nil {
+	if err := r.normalise(); err != nil {
 		return err
 	}
 	if !c.lock.held() {
 		return &WriteError{Path: c.Path(), Err: errLost}
 	}
-	return c.dir.replace(c.name, data)
+	return c.dir.replace(c.name, func(w io.Writer) error { return seal(w, r, maxSize) })
 }
 
 // Remove deletes the journal and ends the claim, even if it returns an error: a

@@ -1,9 +1,12 @@
 package journal
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"unicode/utf8"
 
@@ -69,24 +72,45 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// encode returns the file of a record, of limit bytes at most. A record that
-// decode would refuse is an [*InvalidError].
-func encode(r Record, limit int) ([]byte, error) {
-	if err := r.normalise(); err != nil {
-		return nil, err
-	}
-	data, err := seal(r)
-	if err != nil {
-		return nil, &InvalidError{Field: "record", Reason: "cannot be written as JSON", Err: err}
-	}
-	if len(data) > limit {
-		return nil, invalid("record", "has %d bytes, more than %d", len(data), limit)
-	}
-	return data, nil
+// bounded refuses what goes beyond a limit.
+type bounded struct {
+	w           io.Writer
+	limit, left int64
 }
 
-// seal returns the file of a record, valid or not.
-func seal(r Record) ([]byte, error) {
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, invalid("record", "has more than %d bytes", b.limit)
+	}
+	return b.w.Write(p)
+}
+
+// seal writes the file of a record, valid or not, part by part: what it takes of memory
+// does not grow with their number. The checksum comes last, because it is known then.
+// The error is an [*InvalidError] if the record has more than limit bytes or nothing
+// that JSON can hold, or else w's.
+func seal(w io.Writer, r Record, limit int64) error {
+	head, err := headOf(r)
+	if err != nil {
+		return &InvalidError{Field: "record", Reason: "cannot be written as JSON", Err: err}
+	}
+	out, sum := bufio.NewWriter(&bounded{w, limit, limit}), chunker.CRC32C.New()
+	fmt.Fprintf(out, `{"version":%d,"record":`, r.Version)
+	record := bufio.NewWriter(io.MultiWriter(out, sum)) // out keeps its first error until it is flushed
+	record.Write(bytes.TrimSuffix(head, []byte("}")))
+	if err := writeParts(record, r.Parts); err != nil {
+		return &InvalidError{Field: "parts", Reason: "cannot be written as JSON", Err: err}
+	}
+	record.WriteByte('}')
+	_ = record.Flush()
+	digest, err := chunker.NewDigest(chunker.CRC32C, sum.Sum(nil))
+	fmt.Fprintf(out, `,"sum":%q}`, digest)
+	return cmp.Or(err, out.Flush())
+}
+
+// headOf returns the JSON of a record without its parts.
+func headOf(r Record) ([]byte, error) {
+	r.Parts = nil
 	b := body{
 		plain: (*plain)(&r), Source: bodySource{text(r.Source.Path), r.Source.Identity},
 		Header: map[string][]text{}, Metadata: map[string]text{}, Command: convert[text](r.Command),
@@ -97,11 +121,28 @@ func seal(r Record) ([]byte, error) {
 	for name, value := range r.Metadata {
 		b.Metadata[name] = text(value)
 	}
-	record, err := json.Marshal(b)
-	if err != nil {
-		return nil, err
+	return json.Marshal(b)
+}
+
+// writeParts writes the parts as one more member of an object that has some.
+func writeParts(w *bufio.Writer, parts []Part) error {
+	if len(parts) == 0 {
+		return nil
 	}
-	return json.Marshal(envelope{r.Version, checksum(record), record})
+	var one bytes.Buffer
+	encoder := json.NewEncoder(&one)
+	before := `,"parts":[`
+	for i := range parts {
+		one.Reset()
+		if err := encoder.Encode(&parts[i]); err != nil {
+			return err
+		}
+		w.WriteString(before)
+		w.Write(bytes.TrimSuffix(one.Bytes(), []byte("\n"))) // the checksum is of compact JSON
+		before = ","
+	}
+	w.WriteByte(']')
+	return nil
 }
 
 // decode returns the record in a file. It trusts nothing: the error is

@@ -17,6 +17,16 @@ import (
 	"github.com/chunkup/chunkup/chunker"
 )
 
+// encode returns the file of a record, as Save writes it.
+func encode(r Record, limit int64) ([]byte, error) {
+	if err := r.normalise(); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err := seal(&b, r, limit)
+	return b.Bytes(), err
+}
+
 func mustEncode(t testing.TB, r Record) []byte {
 	t.Helper()
 	data, err := encode(r, maxSize)
@@ -62,6 +72,33 @@ func TestRoundTripSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustEqual(t, got, want)
+	}
+}
+
+// pieces remembers the longest of what it is given at once.
+type pieces struct{ longest, total int }
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.longest, p.total = max(p.longest, len(b)), p.total+len(b)
+	return len(b), nil
+}
+
+// A record is written part by part: one of many parts is never in memory as a whole.
+func TestManyPartsAreWrittenOneByOne(t *testing.T) {
+	r := validRecord(t)
+	unplan(&r)
+	for n := len(r.Parts); n < 10_000; n++ {
+		r.Parts = append(r.Parts, Part{Number: n + 2, Size: 10, ETag: `"d41d8cd98f00b204e9800998ecf8427e"`})
+	}
+	var p pieces
+	if err := seal(&p, r, maxSize); err != nil {
+		t.Fatal(err)
+	}
+	if p.total < 500_000 || p.longest > 8<<10 {
+		t.Errorf("%d bytes were written %d at once", p.total, p.longest)
+	}
+	if got, err := decode(mustEncode(t, r)); err != nil || len(got.Parts) != len(r.Parts) {
+		t.Errorf("%d of %d parts came back, %v", len(got.Parts), len(r.Parts), err)
 	}
 }
 
@@ -115,11 +152,11 @@ func TestInvalid(t *testing.T) {
 			if e, ok := errors.AsType[*InvalidError](err); !ok || !strings.Contains(err.Error(), text) {
 				t.Errorf("encode: %v, %v", e, err)
 			}
-			data, err := seal(r)
-			if err != nil {
+			var b bytes.Buffer
+			if seal(&b, r, maxSize) != nil {
 				return // JSON cannot have it
 			}
-			if got, err := decode(data); err == nil || !reflect.DeepEqual(got, Record{}) {
+			if got, err := decode(b.Bytes()); err == nil || !reflect.DeepEqual(got, Record{}) {
 				t.Errorf("decode gave %+v, %v", got, err)
 			}
 		})
@@ -142,7 +179,7 @@ func TestNotWritten(t *testing.T) {
 		`"m\xff" is not UTF-8`:      func(r *Record) { r.Metadata["m\xff"] = "m" },
 		`"l\xff" is not UTF-8`:      func(r *Record) { r.Leftover[0] = "l\xff" },
 		`"e\xff" is not UTF-8`:      func(r *Record) { r.Parts[0].ETag = "e\xff" },
-		"bytes, more than 4096":     func(r *Record) { r.Metadata["m"] = strings.Repeat("m", 4096) },
+		"more than 4096 bytes":      func(r *Record) { r.Metadata["m"] = strings.Repeat("m", 4096) },
 	} {
 		t.Run(text, func(t *testing.T) {
 			r := validRecord(t)

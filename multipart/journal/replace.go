@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -21,22 +23,24 @@ const (
 // Only an error of the last step, which makes the folder outlive a power cut, leaves the
 // new content. Errors are the file system's.
 func Replace(path, draft string, data []byte) error {
-	return replace(path, draft, data, func(_ string, do func() error) error { return do() })
+	content := func(w io.Writer) error { _, err := w.Write(data); return err }
+	return replace(path, draft, content, func(_ string, do func() error) error { return do() })
 }
 
-// replace makes data the content of a journal.
-func (d *Dir) replace(name string, data []byte) error {
+// replace makes what content writes that of a journal.
+func (d *Dir) replace(name string, content func(io.Writer) error) error {
 	path := d.journal(name)
-	if err := replace(path, name+tempSuffix, data, d.step); err != nil {
-		return &WriteError{Path: path, Err: err}
+	err := replace(path, name+tempSuffix, content, d.step)
+	if _, invalid := errors.AsType[*InvalidError](err); err == nil || invalid {
+		return err
 	}
-	return nil
+	return &WriteError{Path: path, Err: err}
 }
 
 // doer does a step that has a name.
 type doer func(name string, do func() error) error
 
-func replace(path, draft string, data []byte, step doer) error {
+func replace(path, draft string, content func(io.Writer) error, step doer) error {
 	var f *os.File
 	err := step(stepCreate, func() (err error) {
 		f, err = os.CreateTemp(filepath.Dir(path), draft+"*") // of mode 0600
@@ -45,7 +49,7 @@ func replace(path, draft string, data []byte, step doer) error {
 	if err != nil {
 		return err
 	}
-	err = fill(f, data, step)
+	err = fill(f, content, step)
 	if err == nil {
 		err = step(stepRename, func() error { return rename(f.Name(), path) })
 	}
@@ -58,8 +62,8 @@ func replace(path, draft string, data []byte, step doer) error {
 
 // fill writes a file and has the system put it on the disk: else a rename could
 // be there after a power cut and the bytes not.
-func fill(f *os.File, data []byte, step doer) error {
-	err := step(stepWrite, func() error { _, err := f.Write(data); return err })
+func fill(f *os.File, content func(io.Writer) error, step doer) error {
+	err := step(stepWrite, func() error { return content(f) })
 	if err == nil {
 		err = step(stepSync, f.Sync)
 	}
