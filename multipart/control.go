@@ -166,7 +166,7 @@ type Receipt struct {
 
 // Completion is what Complete sends.
 type Completion struct {
-	Parts      []Receipt // in the order of their numbers
+	Parts      []Receipt // in the order of their numbers; not to be changed
 	Size       int64     // of the whole object, in bytes
 	Algorithm  chunker.Algorithm
 	FullObject bool

@@ -1,6 +1,7 @@
 package multipart
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/chunkup/chunkup/chunker"
@@ -50,11 +51,13 @@ func (m *manifest) done() int {
 	return m.there
 }
 
-// all returns the receipts, in order. It is called when every part is there.
+// all returns the receipts, in order. It is called when every part is there: what is
+// added from then on comes after a forget and into another list, so this one is not
+// copied. It is not to be changed.
 func (m *manifest) all() []Receipt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]Receipt(nil), m.list...)
+	return slices.Clip(m.list)
 }
 
 // written are the parts that are there as the journal has them.
