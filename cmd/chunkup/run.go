@@ -24,7 +24,7 @@ type env struct {
 // How far the heap grows before garbage is collected. What is kept of an upload is
 // little, and soon looked through. Of many small files to collect garbage is a quarter of the work.
 const (
-	fewFiles  = 50
+	fewFiles  = 25
 	manyFiles = 100
 )
 
