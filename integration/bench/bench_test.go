@@ -202,18 +202,35 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// Nobody waits for hours: what a link holds up for minutes is measured at once.
+func TestSlowLinks(t *testing.T) {
+	var slow []string
+	for _, r := range rows() {
+		if r.isSlow() {
+			slow = append(slow, r.name)
+		}
+	}
+	if !slices.Equal(slow, []string{"uplink"}) {
+		t.Error(slow)
+	}
+}
+
 // A whole row, small: the SDK's uploaders against the sink over TLS, with the sums of
-// what they sent, and a folder.
+// what they sent, a folder, and behind a link.
 func TestSeries(t *testing.T) {
 	l := &lab{dir: t.TempDir(), self: os.Args[0]}
 	for _, r := range []row{
 		{name: "file", sink: []string{"-tls"}, size: 6 * mib, equal: true},
 		{name: "folder", size: 10, files: 12},
+		{name: "link", size: 6 * mib, link: 100e6},
 	} {
 		s := series{lab: l, row: r, n: 1, say: io.Discard}
 		o, err := s.run(t.Context())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if (o.Link > 0) != (r.link > 0) {
+			t.Errorf("%s: the link's own time is %v", r.name, o.Link)
 		}
 		for _, c := range o.Results {
 			for _, m := range c.Measurements {

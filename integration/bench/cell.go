@@ -27,28 +27,35 @@ type cell struct {
 	Limit              time.Duration
 }
 
-// atOnce measures a row whose link is the bottleneck by far: everybody at the same
-// time, each behind a link of its own.
-func (s *series) atOnce(ctx context.Context, o outcome, field []contestant, source string) (outcome, error) {
+// measurer measures one trial.
+type measurer func(context.Context, trial) (measurement, error)
+
+// behindLink returns what measures behind the row's link, each trial behind one of its
+// own, and says in o how long the link takes itself.
+func (s *series) behindLink(ctx context.Context, o *outcome) measurer {
 	o.Link = linkTime(s.row.bytes(), s.row.link)
-	limit := time.Duration(3 * o.Link * float64(time.Second))
-	real := canShape(ctx)
-	if !real {
-		o.Note = "This machine cannot shape a link: the sink reads at its rate instead."
+	if canShape(ctx) {
+		return s.lab.measureInCell
 	}
+	o.Note = "This machine cannot shape a link: the sink reads at its rate instead."
+	s.row.sink = append(s.row.sink, "-total-rate", fmt.Sprint(s.row.link/8*1448/1514))
+	return s.lab.measure
+}
+
+// isSlow reports that the link takes so long that in turns a row would take hours. With
+// all at the same time it is still the bottleneck by far.
+func (r row) isSlow() bool { return r.link > 0 && linkTime(r.bytes(), r.link) > 60 }
+
+// atOnce measures everybody at the same time.
+func (s *series) atOnce(ctx context.Context, o outcome, field []contestant, source string, measure measurer) (outcome, error) {
+	limit := time.Duration(3 * o.Link * float64(time.Second))
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var failed error
 	for i := range s.n {
 		for k, c := range field {
 			wg.Go(func() {
-				t := trial{row: s.row, contestant: c, source: source, number: i, limit: limit}
-				measure := s.lab.measureInCell
-				if !real {
-					t.row.sink = append(t.row.sink, "-total-rate", fmt.Sprint(t.row.link/8*1448/1514))
-					measure = s.lab.measure
-				}
-				m, err := measure(ctx, t)
+				m, err := measure(ctx, trial{row: s.row, contestant: c, source: source, number: i, limit: limit})
 				mu.Lock()
 				defer mu.Unlock()
 				if failed = errors.Join(failed, err); err == nil {

@@ -44,8 +44,12 @@ func (s *series) run(ctx context.Context) (outcome, error) {
 	for _, c := range field {
 		o.Results = append(o.Results, result{Name: c.name, Ours: c.ours})
 	}
+	measure := s.lab.measure
 	if s.row.link > 0 {
-		return s.atOnce(ctx, o, field, source)
+		measure = s.behindLink(ctx, &o)
+	}
+	if s.row.isSlow() {
+		return s.atOnce(ctx, o, field, source, measure)
 	}
 	shared, err := s.shared(ctx)
 	if err != nil {
@@ -60,7 +64,7 @@ func (s *series) run(ctx context.Context) (outcome, error) {
 			if gaveUp(r.Measurements) {
 				continue
 			}
-			m, err := s.lab.measure(ctx, trial{row: s.row, contestant: field[k], source: source, number: i, store: shared, limit: s.limit(*r)})
+			m, err := measure(ctx, trial{row: s.row, contestant: field[k], source: source, number: i, store: shared, limit: s.limit(*r)})
 			if err != nil {
 				return o, err
 			}

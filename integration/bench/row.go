@@ -60,6 +60,7 @@ func rows() []row {
 		{name: "slow-connections", title: "1 GiB, 10 MB/s per connection, 200 MB/s in all", sink: []string{"-conn-rate", "10e6", "-total-rate", "200e6"}, size: gib, goals: goals{wall: 0.6}},
 		{name: "late-answers", title: "1 GiB, answers 80 ms late, 20 MB/s per connection", sink: []string{"-conn-rate", "20e6", "-answer-delay", "80ms"}, size: gib, goals: goals{wall: 0.8}},
 		{name: "uplink", title: "64 MiB through an uplink of 2 Mbit/s", link: 2e6, size: 64 * mib, goals: goals{link: 1.02}},
+		{name: "link", title: "256 MiB through a link of 100 Mbit/s", link: 100e6, size: 256 * mib, goals: goals{link: 1.02}},
 		{name: "refusals", title: "4 GiB (a sparse file), 5 % of the parts refused with 503", sink: []string{"-refuse", "0.05"}, size: 4 * gib, sparse: true, goals: goals{wall: 0.8, requests: 1.08}},
 		{name: "freezes", title: "1 GiB, one connection in twenty freezes; 20 MB/s per connection, four requests each", sink: []string{"-conn-rate", "20e6", "-freeze", "20", "-conn-uses", "4"}, size: gib, goals: goals{wall: 0.5}},
 		{name: "outage", title: "1 GiB at 100 MB/s in all, cut off for 20 s in the middle", sink: []string{"-total-rate", "100e6", "-outage", "20s", "-outage-after", "500e6"}, size: gib, fixed: true, goals: goals{afterOutage: 35}},
