@@ -27,7 +27,9 @@ func (u *Uploader) claim(o Object, src chunker.Source, plan chunker.Plan, single
 	k := &keeper{claim: claim, every: saveEvery, record: u.record(o, src, plan)}
 	if found, ok := claim.Record(); ok {
 		k.found, k.written, k.record.Leftover, k.record.Keys = &found, found.UploadID, found.Leftover, found.Keys
-		k.stale = u.isStale(o, found, k.record, src)
+		if k.stale = u.isStale(o, found, k.record, src); k.stale == "" {
+			k.record.Plan = found.Plan // perhaps with parts of another size than it would have now
+		}
 		k.again = u.control.Traits().SameCreate && found.UploadID == "" && found.Token != ""
 	}
 	return k, nil

@@ -59,7 +59,7 @@ func (k *keeper) note(s journal.State, change func(*journal.Record)) error {
 func (k *keeper) save() error {
 	start := time.Now()
 	record := k.record
-	if record.State == journal.Uploading || record.State == journal.Completing {
+	if record.UploadID != "" {
 		record.Parts = k.parts.written()
 	}
 	err := k.claim.Save(record)
@@ -150,6 +150,7 @@ func (k *keeper) forget(orphan bool) error {
 	if k.settled {
 		return nil
 	}
+	k.parts = &manifest{} // they are of no upload any more
 	switch {
 	case orphan:
 		k.record.State, k.record.UploadID = journal.Orphaned, ""

@@ -132,12 +132,17 @@ func TestHopelessIsNotKept(t *testing.T) {
 func TestFailedAbortIsMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
-		k.Script(storetest.Fault{Op: wire.PutPart, Part: 3, Status: 400, Code: "InvalidArgument"},
+		k.Script(storetest.Fault{Op: wire.PutPart, Part: 3, Delay: time.Second, Status: 400, Code: "InvalidArgument"},
 			storetest.Fault{Op: wire.Abort, Times: 1, Status: 403, Code: "AccessDenied"})
 		_, err := k.run(t, object)
 		e, _ := errors.AsType[*multipart.Error](err)
 		if e == nil || e.Abort == nil || k.journals(t)[0].Record.State != journal.Aborting || k.Uploads() != 1 {
 			t.Fatalf("err = %v, journals %+v", err, k.journals(t))
+		}
+		r := k.journals(t)[0].Record
+		left, err := k.List(t.Context(), multipart.Upload{Bucket: r.Bucket, Key: r.Key, ID: r.UploadID})
+		if err != nil || len(r.Parts) != len(left) || len(left) == 0 {
+			t.Errorf("%d parts are left at the store, %v, and %d in the journal", len(left), err, len(r.Parts))
 		}
 		_, err = k.run(t, object)
 		k.finished(t, err)

@@ -227,3 +227,44 @@ func TestResumeElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// What is left of an earlier upload has none of the parts of the one that was made.
+func TestLeftoverHasNoParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.Script(storetest.Fault{Op: wire.PutPart, Part: 3, Status: 400, Code: "InvalidArgument"},
+			storetest.Fault{Op: wire.Abort, Times: -1, Status: 403, Code: "AccessDenied"})
+		if _, err := k.run(t, object); statusIn(err) != 400 {
+			t.Fatal(err)
+		}
+		left := k.journals(t)[0].Record.UploadID
+		if _, err := k.run(t, object); err != nil {
+			t.Fatal(err)
+		}
+		if r := k.journals(t)[0].Record; r.UploadID != left || r.State != journal.Aborting || len(r.Parts) != 0 {
+			t.Errorf("the journal has %d parts of %s, %s", len(r.Parts), r.UploadID, r.State)
+		}
+	})
+}
+
+// A run that goes on with parts of another size than it would choose itself writes down
+// that they have this size.
+func TestResumedPlanIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.interrupt(t)
+		k.options.PartSize = 0
+		k.interrupt(t)
+		if got := k.journals(t)[0].Record.Plan.PartSize; got != partBytes {
+			t.Errorf("the journal says parts of %d bytes", got)
+		}
+		if warned := k.kinds(multipart.Warned); len(warned) != 0 {
+			t.Error(warned[0].Err)
+		}
+		r, err := k.run(t, object)
+		k.finished(t, err)
+		if r.Resumed != 11 {
+			t.Errorf("%d parts resumed, want 11", r.Resumed)
+		}
+	})
+}

@@ -45,9 +45,7 @@ func newCp(e env) *cobra.Command {
 // copy uploads the sources, or says what it would upload.
 func (f *cpFlags) copy(ctx context.Context, e env, src *sources) error {
 	s := &session{flags: f, env: e, sources: src, printer: newPrinter(e, f.output, src), began: time.Now()}
-	if src.finds() {
-		e.collect(manyFiles)
-	}
+	e.collect(src.garbage())
 	if f.tuning.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.tuning.timeout, timeoutError(f.tuning.timeout))

@@ -22,7 +22,6 @@ import (
 const lastWords = 200 * time.Millisecond
 
 func main() {
-	collectAt(fewFiles)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var begun inFlight
 	signals := make(chan os.Signal, 2)

@@ -59,19 +59,28 @@ func TestRecursive(t *testing.T) {
 // Of many files garbage is collected less often: it is a quarter of what they cost.
 func TestGarbageOfManyFiles(t *testing.T) {
 	isolate(t)
-	root := tree(t, "a")
+	var names, named []string
+	for n := range 33 {
+		names = append(names, fmt.Sprintf("%02d", n))
+	}
+	root := tree(t, names...)
+	for _, name := range names {
+		named = append(named, filepath.Join(root, name))
+	}
 	for _, c := range []struct {
-		source string
-		want   []int
+		sources []string
+		want    int
 	}{
-		{root, []int{100}},
-		{filepath.Join(root, "a"), nil},
+		{[]string{root}, 100},
+		{named, 100},
+		{named[1:], 25},
+		{named[:1], 25},
 	} {
 		var got []int
 		w := world{collect: func(percent int) { got = append(got, percent) }}
-		w.run(t, newFake(t).args(append(small, c.source, "s3://bucket/p/")...)...).want(t, exitOK)
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v", c.source, got)
+		w.run(t, newFake(t).args(slices.Concat(small, c.sources, []string{"s3://bucket/p/", "--dry-run"})...)...).want(t, exitOK)
+		if !slices.Equal(got, []int{c.want}) {
+			t.Errorf("%d sources: %v", len(c.sources), got)
 		}
 	}
 }

@@ -21,13 +21,6 @@ type env struct {
 	collect        func(percent int)
 }
 
-// How far the heap grows before garbage is collected. What is kept of an upload is
-// little, and soon looked through. Of many small files to collect garbage is a quarter of the work.
-const (
-	fewFiles  = 25
-	manyFiles = 100
-)
-
 // run runs the command and returns its exit code. ctx ends with errInterrupted
 // as its cause when the user interrupts.
 func run(ctx context.Context, e env) int {

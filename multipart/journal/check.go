@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -29,7 +28,14 @@ func (r *Record) normalise() error {
 			return invalid("time", "is of the year %d, which JSON cannot hold", y)
 		}
 	}
-	return cmp.Or(r.checkVersion(), r.checkState(), r.checkDestination(), r.checkPlan(), r.checkParts(), r.checkText(), r.checkSecrets())
+	for _, check := range []func() error{
+		r.checkVersion, r.checkState, r.checkDestination, r.checkPlan, r.checkParts, r.checkText, r.checkSecrets,
+	} {
+		if err := check(); err != nil { // what comes after it may rely on it
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Record) checkVersion() error {
@@ -104,7 +110,7 @@ func (r *Record) checkParts() error {
 	for _, p := range r.Parts {
 		highest = max(highest, p.Number)
 	}
-	seen := make([]bool, min(highest, last)+1)
+	seen := make([]bool, min(highest, last)+1) // last is within maxParts
 	for _, p := range r.Parts {
 		switch {
 		case p.Number < 1 || p.Number > last:
@@ -154,7 +160,6 @@ func (r *Record) checkSecrets() error {
 	return nil
 }
 
-// invalid returns an error interface, so that cmp.Or sees nil as nothing.
 func invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }

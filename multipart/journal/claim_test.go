@@ -296,3 +296,22 @@ func TestRelative(t *testing.T) {
 		t.Errorf("got %s, want it in %s", c.Path(), want)
 	}
 }
+
+// A record that cannot be read again for its length leaves the old one, and no draft.
+func TestTooLongIsNotSaved(t *testing.T) {
+	d := Open(t.TempDir())
+	c := mustClaim(t, d)
+	old := validRecord(t)
+	mustSave(t, c, old)
+	long := validRecord(t)
+	long.UploadID = "long"
+	long.Metadata = map[string]string{"m": strings.Repeat("m", maxSize)}
+	err := c.Save(long)
+	if _, ok := err.(*InvalidError); !ok || !strings.Contains(err.Error(), "more than 67108864 bytes") {
+		t.Errorf("err = %.200v", err)
+	}
+	mustHold(t, d, file(".json"), file(".lock"))
+	if got, err := d.read(file("")); err != nil || got.UploadID != old.UploadID {
+		t.Errorf("the journal has %q, %v", got.UploadID, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -102,6 +103,57 @@ func TestManyPartsAreWrittenOneByOne(t *testing.T) {
 	}
 }
 
+// until takes so many bytes and then fails.
+type until struct{ left int }
+
+var errUntil = errors.New("no more")
+
+func (u *until) Write(p []byte) (int, error) {
+	if n := u.left; n < len(p) {
+		u.left = 0
+		return n, errUntil
+	}
+	u.left -= len(p)
+	return len(p), nil
+}
+
+// Wherever a write fails, and however little there is room for, it is said; and not
+// that the record was bad, unless it was too long.
+func TestNoByteTooFew(t *testing.T) {
+	r := validRecord(t)
+	for n := 3; n < 200; n++ { // more than are kept back before a write
+		r.Parts = append(r.Parts, Part{Number: n + 1, Size: 10, ETag: `"d41d8cd98f00b204e9800998ecf8427e"`})
+	}
+	var whole bytes.Buffer
+	if err := seal(&whole, r, maxSize); err != nil {
+		t.Fatal(err)
+	}
+	for n := whole.Len() - 1; n >= 0; n -= 13 {
+		if err := seal(&until{n}, r, maxSize); err != errUntil {
+			t.Fatalf("after %d of %d bytes: %v", n, whole.Len(), err)
+		}
+		err := seal(io.Discard, r, int64(n))
+		if _, ok := errors.AsType[*InvalidError](err); !ok {
+			t.Fatalf("%d of %d bytes are allowed: %v", n, whole.Len(), err)
+		}
+	}
+}
+
+// What JSON escapes, or could, comes back.
+func TestEscapes(t *testing.T) {
+	r := validRecord(t)
+	text := "<a>&\"\\\x00\u2028\ufffd\n"
+	r.Key, r.UploadID, r.Host, r.Leftover[0], r.Parts[0].ETag = text, text, text, text, text
+	got, err := decode(mustEncode(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, got, r)
+	if got.Parts[0].ETag != text || got.Key != text {
+		t.Errorf("%q became %q and %q", text, got.Key, got.Parts[0].ETag)
+	}
+}
+
 // invalidRecords are changes that each make validRecord invalid, by what the
 // error says.
 var invalidRecords = map[string]func(*Record){
@@ -137,7 +189,15 @@ var invalidRecords = map[string]func(*Record){
 	"header Authorization carries":     func(r *Record) { r.Header["Authorization"] = []string{"x"} },
 	"header x-amz-security-token":      func(r *Record) { r.Header["x-amz-security-token"] = []string{"x"} },
 	"number 100001, not in":            func(r *Record) { unplan(r); r.Parts[0].Number = 100_001 },
+	"in parts of 1 has 92233720368547": func(r *Record) { endless(r, math.MaxInt) },
+	"plan of 9223372036854775807 byte": func(r *Record) { endless(r, 1<<50) },
 	"9223372036854775807 bytes in num": func(r *Record) { unplan(r); r.Parts[1].Size = math.MaxInt64 },
+}
+
+// endless gives a part a number that only a plan of far too many parts allows.
+func endless(r *Record, n int) {
+	r.Source, r.Plan = Source{}, chunker.Plan{Size: math.MaxInt64, PartSize: 1}
+	r.Parts[0].Number = n
 }
 
 // unplan makes the source a stream.
