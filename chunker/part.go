@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // Part is one piece of an object. The zero Part is empty.
@@ -47,6 +48,24 @@ func (r *Reader) Read(b []byte) (int, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, &ReadError{Offset: r.offset, Err: err}
+}
+
+// File returns the file that the part is read from and the offset of the next byte in
+// it, for who can send from a file without reading it, and Skip what was sent so. It
+// is nil when the source is not a [*File]. The file is the source's: not to be closed,
+// nor to be read other than at an offset.
+func (r *Reader) File() (file *os.File, offset int64) {
+	if source, ok := r.src.(*File); ok {
+		return source.file, r.offset
+	}
+	return nil, 0
+}
+
+// Skip passes over the next n bytes, or over what is left if that is less.
+func (r *Reader) Skip(n int64) {
+	n = min(max(n, 0), r.left)
+	r.offset += n
+	r.left -= n
 }
 
 // ReadError says that the bytes of a part could not be read from its source. It

@@ -144,3 +144,43 @@ func TestNewReaderAt(t *testing.T) {
 		t.Error("a negative size was planned")
 	}
 }
+
+// What is read, and what is skipped because it was sent from the file at the offset
+// that the reader names, gives the part.
+func TestReaderOfAFile(t *testing.T) {
+	const content = "0123456789abcdef"
+	src := tempFile(t, content)
+	rapid.Check(t, func(t *rapid.T) {
+		from := rapid.IntRange(0, len(content)).Draw(t, "offset")
+		size := rapid.IntRange(0, len(content)-from).Draw(t, "size")
+		r := chunker.Part{Offset: int64(from), Size: int64(size)}.Reader(src)
+		var got []byte
+		for len(got) < size {
+			b := make([]byte, rapid.IntRange(1, size-len(got)).Draw(t, "bytes"))
+			if rapid.Bool().Draw(t, "read") {
+				n, err := r.Read(b)
+				if got = append(got, b[:n]...); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			file, offset := r.File()
+			if _, err := file.ReadAt(b, offset); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, b...)
+			r.Skip(int64(len(b)))
+		}
+		if string(got) != content[from:from+size] {
+			t.Fatalf("got %q, want %q", got, content[from:from+size])
+		}
+		r.Skip(-1)
+		r.Skip(1)
+		if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Fatalf("%d bytes behind the part: %v", n, err)
+		}
+	})
+	if file, _ := (chunker.Part{Size: 1}).Reader(strings.NewReader(content)).File(); file != nil {
+		t.Errorf("a string lies in %v", file.Name())
+	}
+}

@@ -74,6 +74,10 @@ type Request struct {
 	// takes counts for no deadline. Nothing is sent before the first read
 	// returns, so that a small body leaves in one piece with the request's head,
 	// unless HeadFirst or Expect is set.
+	//
+	// Of a Body that has the methods File and Skip of a chunker.Reader the kernel
+	// sends, where it can (Linux, no TLS, and the file in memory), all but the first
+	// piece by itself.
 	Body io.Reader
 	Size int64
 

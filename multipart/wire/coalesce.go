@@ -38,13 +38,17 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.write(p)
 }
 
-// ReadFrom sends what r has, a bufferful at a time: with one sendfile of the whole
-// body there would be no sign of life until its end.
+// ReadFrom sends what r has, a piece at a time: with one sendfile of the whole body
+// there would be no sign of life until its end.
 func (c *conn) ReadFrom(r io.Reader) (sum int64, err error) {
 	if c.buffer == nil {
 		c.fit(bufferSize)
 	}
 	for {
+		if n := c.sendFile(r); n > 0 {
+			sum += n
+			continue
+		}
 		n, unreadable := r.Read(c.buffer[c.held:])
 		if n > 0 {
 			n, err = c.flush(n)

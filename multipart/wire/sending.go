@@ -72,16 +72,30 @@ func (w *watch) welcomed() {
 func (w *watch) reads() (most int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reading, w.accepted = time.Now(), w.read
-	if w.conn != nil {
-		w.conn.letGo()
-	}
-	w.waiting = false
-	w.unasked = w.unasked || w.question && !w.welcome
+	w.reading = time.Now()
+	w.goOn()
 	if w.conn.counts() {
 		return math.MaxInt64
 	}
 	return blindRead
+}
+
+// sent notes n bytes of the body that the connection has taken unread.
+func (w *watch) sent(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read += n
+	w.out += n
+	w.goOn()
+}
+
+// goOn notes that all before was accepted, and that the body was begun.
+func (w *watch) goOn() {
+	w.accepted, w.waiting = w.read, false
+	w.unasked = w.unasked || w.question && !w.welcome
+	if w.conn != nil {
+		w.conn.letGo()
+	}
 }
 
 // took lets the clocks go on after n bytes were read. Where reads are the signs
