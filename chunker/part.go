@@ -50,15 +50,16 @@ func (r *Reader) Read(b []byte) (int, error) {
 	return n, &ReadError{Offset: r.offset, Err: err}
 }
 
-// File returns the file that the part is read from and the offset of the next byte in
-// it, for who can send from a file without reading it, and Skip what was sent so. It
-// is nil when the source is not a [*File]. The file is the source's: not to be closed,
-// nor to be read other than at an offset.
-func (r *Reader) File() (file *os.File, offset int64) {
+// File tells where the rest of the part lies, for a sender that lets the kernel send
+// from a file without reading it, and then calls Skip: the file, the offset of the
+// next byte in it, and the number of bytes from there to the end of the part. The file
+// is nil when the source is not a [*File]. It belongs to the source: do not close it, and
+// read it at offsets only.
+func (r *Reader) File() (file *os.File, offset, left int64) {
 	if source, ok := r.src.(*File); ok {
-		return source.file, r.offset
+		return source.file, r.offset, r.left
 	}
-	return nil, 0
+	return nil, 0, 0
 }
 
 // Skip passes over the next n bytes, or over what is left if that is less.

@@ -164,9 +164,9 @@ func TestReaderOfAFile(t *testing.T) {
 				}
 				continue
 			}
-			file, offset := r.File()
-			if _, err := file.ReadAt(b, offset); err != nil {
-				t.Fatal(err)
+			file, offset, left := r.File()
+			if _, err := file.ReadAt(b, offset); err != nil || left != int64(size-len(got)) {
+				t.Fatalf("%d left of %d: %v", left, size-len(got), err)
 			}
 			got = append(got, b...)
 			r.Skip(int64(len(b)))
@@ -180,7 +180,7 @@ func TestReaderOfAFile(t *testing.T) {
 			t.Fatalf("%d bytes behind the part: %v", n, err)
 		}
 	})
-	if file, _ := (chunker.Part{Size: 1}).Reader(strings.NewReader(content)).File(); file != nil {
+	if file, _, _ := (chunker.Part{Size: 1}).Reader(strings.NewReader(content)).File(); file != nil {
 		t.Errorf("a string lies in %v", file.Name())
 	}
 }

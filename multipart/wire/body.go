@@ -17,9 +17,10 @@ type body struct {
 	watch    *watch
 	progress func(int)
 
-	mu     sync.Mutex // held while the source is read
+	mu     sync.Mutex // held while the source is read, or sent unread
 	source io.Reader
 	left   int64
+	readTo int64 // offset in the source's file before which it is not sent unread
 	ended  bool
 	err    error // what the source failed with
 }

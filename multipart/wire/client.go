@@ -75,9 +75,10 @@ type Request struct {
 	// returns, so that a small body leaves in one piece with the request's head,
 	// unless HeadFirst or Expect is set.
 	//
-	// Of a Body that has the methods File and Skip of a chunker.Reader the kernel
-	// sends, where it can (Linux, no TLS, and the file in memory), all but the first
-	// piece by itself.
+	// Of a Body that has the methods File and Skip of a chunker.Reader, the kernel
+	// sends by itself what need not be read: on Linux, without TLS, what lies in
+	// memory of a file on a file system that says so. A Body that wraps such a reader
+	// to see its bytes must not have these methods.
 	Body io.Reader
 	Size int64
 
@@ -105,8 +106,8 @@ type Request struct {
 	// server that does not answer the question.
 	Expect bool
 
-	// Progress, if set, is told of bytes as they are taken from Body. It is
-	// called on the path of every byte: it must only count.
+	// Progress, if set, is told of bytes as they are taken from Body, by a read or by
+	// the kernel. It is called on the path of every byte: it must only count.
 	Progress func(n int)
 }
 

@@ -6,13 +6,14 @@ import (
 )
 
 // sendFileSize is how much the kernel is asked to send at once: little enough that
-// progress is told often, and that it can be known to lie in memory.
+// progress is told often, and that its last byte speaks for the rest being in memory.
 const sendFileSize = 128 << 10
 
 // inFile is a source whose bytes lie in a file.
 type inFile interface {
-	// File returns the file and the offset of the next byte in it, or nil.
-	File() (file *os.File, offset int64)
+	// File returns the file, the offset of the next byte in it, and how many there
+	// are from there on; or nil.
+	File() (file *os.File, offset, left int64)
 	// Skip passes n bytes over, which were sent from the file.
 	Skip(n int64)
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,9 +22,9 @@ func (b *body) sendTo(raw syscall.RawConn, source inFile, most int64) (n int64) 
 func (b *body) trySendTo(socket int, source inFile, most int64) (n int64, done bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	file, offset := source.File()
-	size := int(min(most, b.left))
-	if file == nil || b.ended || size == 0 {
+	file, offset, left := source.File()
+	size := int(min(most, b.left, left))
+	if file == nil || b.ended || size == 0 || offset < b.readTo {
 		return 0, true
 	}
 	from, err := file.SyscallConn()
@@ -31,7 +32,7 @@ func (b *body) trySendTo(socket int, source inFile, most int64) (n int64, done b
 		return 0, true
 	}
 	from.Control(func(fd uintptr) {
-		if inMemory(int(fd), offset+int64(size)-1) {
+		if b.readTo = firstToSend(int(fd), offset, offset+int64(size)); b.readTo == offset {
 			var sent int
 			sent, err = unix.Sendfile(socket, int(fd), &offset, size)
 			n = int64(max(sent, 0))
@@ -43,18 +44,26 @@ func (b *body) trySendTo(socket int, source inFile, most int64) (n int64, done b
 	return n, err != unix.EAGAIN
 }
 
-// inMemory reports that the byte at offset can be had at once. What has to come from a
-// disk is read, since the clocks of an attempt stand still meanwhile: nobody could
-// tell a slow disk from a slow link while the kernel waits for both.
+// firstToSend returns the offset from which on a file may be sent unread: from, when
+// the byte before to can be had at once, which then speaks for those between; else to,
+// for the question makes the kernel fetch that byte, and to ask for it again would
+// prove nothing. What has to come from a disk is read, since the clocks of an attempt
+// stand still meanwhile: nobody could tell a slow disk from a slow link while the
+// kernel waits for both.
 //
-// RWF_NOWAIT asks without waiting (preadv2(2), Linux 4.14). What lies in tmpfs, which
-// does not know the question, is in memory always.
-func inMemory(fd int, offset int64) bool {
+// RWF_NOWAIT asks without waiting (preadv2(2), Linux 4.14). Where it is not known, as
+// on overlayfs and NFS, all is read; but tmpfs is in memory.
+func firstToSend(fd int, from, to int64) int64 {
 	var one [1]byte
-	n, err := unix.Preadv2(fd, [][]byte{one[:]}, offset, unix.RWF_NOWAIT)
-	if err == unix.EOPNOTSUPP {
-		var of unix.Statfs_t
-		return unix.Fstatfs(fd, &of) == nil && of.Type == unix.TMPFS_MAGIC
+	n, err := unix.Preadv2(fd, [][]byte{one[:]}, to-1, unix.RWF_NOWAIT)
+	var of unix.Statfs_t
+	switch {
+	case n == 1:
+		return from
+	case err != unix.EOPNOTSUPP:
+		return to
+	case unix.Fstatfs(fd, &of) == nil && of.Type == unix.TMPFS_MAGIC:
+		return from
 	}
-	return n == 1
+	return math.MaxInt64
 }
