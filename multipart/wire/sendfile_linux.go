@@ -22,9 +22,12 @@ func (b *body) sendTo(raw syscall.RawConn, source inFile, most int64) (n int64) 
 func (b *body) trySendTo(socket int, source inFile, most int64) (n int64, done bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ended {
+		return 0, true
+	}
 	file, offset, left := source.File()
 	size := int(min(most, b.left, left))
-	if file == nil || b.ended || size == 0 || offset < b.readTo {
+	if file == nil || size == 0 || offset < b.readTo {
 		return 0, true
 	}
 	from, err := file.SyscallConn()
